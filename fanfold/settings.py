@@ -56,6 +56,9 @@ class Settings:
     port: int = 8700
     allowed_hosts: str = ""
     upload_bytes: int = 1_000_000_000
+    url_bytes: int = 512_000_000
+    url_seconds: float = 120.0
+    private_urls: int = 0
     log: str = "text"
     telemetry: str = ""
 
@@ -119,6 +122,9 @@ MEANINGS = {
     "port": "The port the server listens on; 0 takes a free one.",
     "allowed_hosts": "Host names, separated by commas, that the server accepts besides its own address.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
+    "url_bytes": "The largest file that is downloaded from a URL, or read from standard input.",
+    "url_seconds": "How long a download may take.",
+    "private_urls": "1: URLs may reach addresses of this machine and its network; 0: they may not.",
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object per line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
 }

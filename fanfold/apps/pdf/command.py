@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import fanfold as ff
+from fanfold.apps.pdf.inputs import kinds
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.running.many_files import files
 from fanfold.running.many_files.sources import Endings
@@ -40,7 +41,7 @@ NAMED = (
     "pages", "provider", "model", "fallback", "prompt", "password", "ocr", "join", "marks", "per_page", "report", "keep_raw",
 )  # fmt: skip
 """Conversion options offered on the command line."""
-ENDINGS = Endings((".pdf",), ".md", ("PDF", "PDFs"))
+ENDINGS = Endings(kinds.TAKEN, ".md", ("document", "documents"), kinds.SEARCHED)
 
 
 @click.command("convert", cls=Command)

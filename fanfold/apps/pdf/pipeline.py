@@ -8,10 +8,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import fanfold as ff
 from fanfold.apps.pdf import chinese
+from fanfold.apps.pdf.inputs import kinds
+from fanfold.apps.pdf.inputs.parts import Parts, read_parts
+from fanfold.apps.pdf.inputs.pictures import as_pdf
 from fanfold.apps.pdf.options import OPTIONS, Options
 from fanfold.apps.pdf.output import binding, forms
 from fanfold.apps.pdf.pages import ocr
@@ -23,13 +28,21 @@ from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading.document import Picture
 from fanfold.apps.pdf.sentences import KINDS, say_of_pdf
 
+
+def _preview(page: dict[str, Any]) -> bytes:
+    """JPEG preview of an item's page. A part of another document has no picture."""
+    if "parts" in page:
+        raise ff.Permanent(say_of_pdf("no_picture"), code="no_picture")
+    return document.preview(page)
+
+
 pdf = ff.Pipeline(
     "pdf",
     title="PDF to Markdown",
     check_options=Options.of,
     options=OPTIONS,
-    accepts=(".pdf",),
-    picture=document.preview,
+    accepts=kinds.TAKEN,
+    picture=_preview,
     unit=("page", "pages"),
     view="document",
     words=ff.Vocabulary(
@@ -42,17 +55,22 @@ pdf = ff.Pipeline(
 pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")(forms.as_markdown)
 pdf.form("html", label="Web page", media_type="text/html")(forms.as_page)
 TEXT_LAYER = "text layer"
+DOCUMENT = "document"
+"""Engine of parts whose text was read from the file itself."""
 SURVEY_SECONDS = 120.0
 """Timeout of the survey; reading 64 pages takes far less."""
 
 
 @pdf.split(retrying="splitting")
 async def split(task: ff.TaskWork) -> list[ff.NewItem]:
-    """One item per page. Nothing is rendered yet, so that a long document starts at once."""
+    """One item per page, slide, sheet or chapter. Nothing is rendered yet, so that a long document starts at once."""
     if not isinstance(task.input, ff.File):
         raise ff.Permanent(say_of_pdf("one_file"), code="bad_input")
     options = Options.of(task.options)
-    source = await _unlocked(task, options)
+    kind = await asyncio.to_thread(kinds.kind_of, task.input.path, task.input.name)
+    if kind not in (kinds.PDF, kinds.PICTURE):
+        return await _split_parts(task, options, kind)
+    source = await _drawn(task, options) if kind == kinds.PICTURE else await _unlocked(task, options)
     examined = await _examined(task, source, options)
     known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
     survey = await asyncio.to_thread(task.write, "survey.json", json.dumps(known))
@@ -61,10 +79,29 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
     ]
 
 
+async def _split_parts(task: ff.TaskWork, options: Options, kind: str) -> list[ff.NewItem]:
+    """One item per part of a document that has no pages. Its text is exact, so neither OCR nor a model is needed."""
+    limits = {"name": task.input.name, "limit_pages": options.limit_pages}
+    found: Parts = await task.in_child(read_parts, task.input.path, kind, options.pages, **limits)
+    known = {"markdown": found.markdown, "facts": found.facts}
+    parts = await asyncio.to_thread(task.write, "parts.json", json.dumps(known, ensure_ascii=False))
+    return [ff.NewItem(key=str(page), input={"page": page, "parts": parts}) for page in found.pages]
+
+
+async def _drawn(task: ff.TaskWork, options: Options) -> ff.File:
+    """A picture as a PDF with a page for each of its frames."""
+    target = task.scratch / "document.pdf"
+    limits = {"name": task.input.name, "limit_pages": options.limit_pages}
+    await task.in_child(as_pdf, task.input.path, target, **limits)
+    return await asyncio.to_thread(task.write, "document.pdf", target)
+
+
 @pdf.each(timeout=1_800, retry=ff.Retry(limit=3))
 async def convert(item: ff.ItemWork) -> dict[str, Any]:
     """Convert one page to Markdown: from its text layer, by OCR, or by a model that sees its image."""
     options = Options.of(item.options)
+    if "parts" in item.input:
+        return await asyncio.to_thread(_part, item)
     layer = await windows().page(item)
     if options.is_local and not layer.needs_ocr and options.ocr != "always":
         kept = await _picture(item, options) if options.images == "always" else None
@@ -77,15 +114,37 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
     return await _asked(item, options, layer, picture)
 
 
+@lru_cache(maxsize=8)
+def parts_of(file: ff.File) -> dict[str, Any]:
+    """The parts of a document, read once for all of its items."""
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def _part(item: ff.ItemWork) -> dict[str, Any]:
+    page: int = item.input["page"]
+    item.used(model=DOCUMENT)
+    return {"page": page, "markdown": parts_of(item.input["parts"])["markdown"][str(page)], "engine": DOCUMENT}
+
+
 @pdf.estimate
 def expected_calls(work: ff.EstimateWork) -> list[ff.ExpectedCall]:
     """The estimated calls: one with a picture for each page, or none if the pages are read locally."""
     options = Options.of(work.options)
     if options.is_local:
         return []
-    known = {"limit_pages": options.limit_pages, "surveyed": False}
-    pages = sum(len(work.in_child(document.examine, path, options.pages, **known).pages) for path in work.files)
+    pages = sum(_pages_for_model(work, path, options) for path in work.files)
     return [ff.ExpectedCall(options.wording, images=1, count=pages)]
+
+
+def _pages_for_model(work: ff.EstimateWork, path: Path, options: Options) -> int:
+    kind = kinds.kind_of(path, path.name)
+    if kind == kinds.PICTURE:
+        return 1
+    if kind != kinds.PDF:
+        return 0
+    known = {"limit_pages": options.limit_pages, "surveyed": False}
+    return len(work.in_child(document.examine, path, options.pages, **known).pages)
 
 
 @pdf.merge(retrying="merging")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fanfold as ff
 
 ENGLISH: dict[str, str] = {
-    "one_file": "Give one PDF file per task[[: fanfold convert book.pdf]]",
+    "one_file": "Give one file per task[[: fanfold convert book.pdf]]",
     "too_many_pages": (
         "{file} would be {pages} pages, but the limit is {limit}. Convert it in parts with a page range such as 1-{limit}."
     ),
@@ -14,10 +14,17 @@ ENGLISH: dict[str, str] = {
     "encrypted": "{file} is encrypted. Give its password[[ (option `password`)]].",
     "protected": "{file} is protected in a way that no password opens. Print it to a new PDF from a viewer that shows it.",
     "empty_file": "{file} is empty (0 bytes). Was it downloaded completely?",
-    "not_pdf": "{file} is not a PDF: it looks like {kind:word}.",
+    "not_pdf": "{file} cannot be converted: it looks like {kind:word}.",
     "damaged": (
         "{file} is damaged and cannot be opened. Download it again, or print it to a new PDF from a viewer that shows it."
     ),
+    "picture_damaged": "{file} is damaged and cannot be opened. Save it again from a viewer that shows it.",
+    "picture_too_large": "{file} has {megapixels} megapixels, but the limit is {limit}. Make it smaller first.",
+    "document_damaged": "{file} is damaged and cannot be opened. Save it again from the program that made it.",
+    "document_too_large": "{file} unpacks to more than {limit} MB. Split it first.",
+    "needs_office": "{file} needs the extra for office documents: pip install 'fanfold[office]'",
+    "no_text": "{file} has no text. Is it the right file?",
+    "no_picture": "This part has no picture: its text was read from the file itself.",
     "no_pages": "{file} has no pages. Is it the right file?",
     "page_not_drawn": "Page {page} cannot be rendered: it is damaged in the file.",
     "page_unreadable": "Page {page} cannot be read: {why:bare}.",
@@ -49,15 +56,22 @@ ENGLISH: dict[str, str] = {
 }
 
 CHINESE: dict[str, str] = {
-    "one_file": "每个任务请给一个 PDF 文件[[：fanfold convert book.pdf]]",
+    "one_file": "每个任务请给一个文件[[：fanfold convert book.pdf]]",
     "too_many_pages": "{file} 有 {pages} 页，上限为 {limit} 页。请用页码范围（例如 1-{limit}）分批转换。",
     "unreadable": "无法读取 {file}：{why:bare}。",
     "wrong_password": "此密码打不开 {file}。请检查后再试。",
     "encrypted": "{file} 已加密。请给出密码[[（选项 `password`）]]。",
     "protected": "{file} 的保护方式无法用密码打开。请在能显示它的阅读器中打印为新的 PDF。",
     "empty_file": "{file} 是空文件（0 字节）。是否下载完整？",
-    "not_pdf": "{file} 不是 PDF：它看起来是{kind:word}。",
+    "not_pdf": "{file} 无法转换：它看起来是{kind:word}。",
     "damaged": "{file} 已损坏，无法打开。请重新下载，或在能显示它的阅读器中打印为新的 PDF。",
+    "picture_damaged": "{file} 已损坏，无法打开。请在能显示它的程序中重新保存。",
+    "picture_too_large": "{file} 有 {megapixels} 百万像素，上限为 {limit}。请先缩小。",
+    "document_damaged": "{file} 已损坏，无法打开。请用制作它的程序重新保存。",
+    "document_too_large": "{file} 解压后超过 {limit} MB。请先拆分。",
+    "needs_office": "{file} 需要办公文档扩展：pip install 'fanfold[office]'",
+    "no_text": "{file} 没有文字。文件是否正确？",
+    "no_picture": "此部分没有图片：文字直接取自文件。",
     "no_pages": "{file} 没有页面。文件是否正确？",
     "page_not_drawn": "第 {page} 页无法绘制：它在文件中已损坏。",
     "page_unreadable": "第 {page} 页无法读取：{why:bare}。",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fanfold.engine.estimate_task import estimate_sample
 from fanfold.model.money.estimates import Estimate
-from fanfold.running.many_files.many import Document, Run, begin
+from fanfold.running.many_files.beginning import begin
+from fanfold.running.many_files.many import Document, Run
 
 
 def estimates(run: Run, documents: Sequence[Document], sample: int) -> list[tuple[str, Estimate]]:

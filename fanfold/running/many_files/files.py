@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fanfold.errors import BadInput
 from fanfold.running.many_files import sources
+from fanfold.running.many_files.arriving import arrived
 from fanfold.running.many_files.sources import Endings
 from fanfold.running.terminal.error_output import Interrupted
 from fanfold.running.terminal.exit_codes import Exit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fanfold.model.money.budgets import BudgetWish
     from fanfold.running.many_files.many import Document, FileCommand
     from fanfold.running.many_files.saving import Saving
+    from fanfold.running.many_files.sources import Source
     from fanfold.running.terminal.invocation import Invocation
     from fanfold.settings import Settings
 
@@ -67,11 +69,29 @@ def perform(
     """Run the command. ``command`` is imported last, while the child processes start."""
     if invocation.json and asked.output == sources.STDOUT:
         raise BadInput("-o - and --json both write to standard output. Use only one of them.")
-    found, missed = sources.find(asked.paths, endings)
-    for problem in missed:
-        click.echo(problem, err=True)
-    if not found:
-        return Exit.NOT_FOUND
+    settings = invocation.settings()
+    output = asked.output
+    if output is None and set(asked.paths) == {sources.STDIN}:
+        output = sources.STDOUT
+    with arrived(asked.paths, endings, settings) as (found, missed):
+        for problem in missed:
+            click.echo(problem, err=True)
+        if not found:
+            return Exit.NOT_FOUND
+        return _performed(
+            invocation, replace(asked, output=output), endings, command, processes(settings), found, missed
+        )
+
+
+def _performed(
+    invocation: Invocation,
+    asked: Asked,
+    endings: Endings,
+    command: Callable[[], FileCommand],
+    processes: Processes,
+    found: list[Source],
+    missed: list[str],
+) -> Exit:
     from fanfold.running.many_files.saving import Saving
 
     settings = invocation.settings()
@@ -79,29 +99,46 @@ def perform(
     targets = sources.targets(found, endings, asked.output, saving.owner)
     # If every result file exists, there is probably nothing to do and no process is needed.
     new = any(target is None or saving.owner(target) is None for target in targets)
-    children = _start(settings, processes(settings), is_needed=new or asked.fresh)
+    pool = Pool(settings, processes, is_needed=new or asked.fresh)
     try:
         from fanfold.running.many_files.many import Document
         from fanfold.running.many_files.summary import exit_code
 
         wanted = [
-            Document(source.path, target, asked.options, asked.flags)
+            Document(source.path, target, asked.options, asked.flags, source.given)
             for source, target in zip(found, targets, strict=True)
         ]
-        _run(invocation, asked, command(), wanted, saving, children)
+        _run(invocation, asked, command(), wanted, saving, pool)
     finally:
-        children.close()
+        pool.close()
     if asked.sample is not None:
         return Exit.PARTIAL if missed else Exit.OK
     return exit_code(wanted, missed)
 
 
-def _start(settings: Settings, wanted: Processes, *, is_needed: bool) -> Children:
-    from fanfold.engine.worker.processes.children import Children
+class Pool:
+    """The child processes of a command: started first if they are probably needed, otherwise when there is work."""
 
-    children = Children(settings, at_once=wanted.at_once, modules=wanted.modules)
-    children.warm(wanted.warm if is_needed else 0)
-    return children
+    def __init__(self, settings: Settings, wanted: Processes, *, is_needed: bool) -> None:
+        self._settings = settings
+        self._wanted = wanted
+        self._children: Children | None = None
+        if is_needed:
+            self.children()
+
+    def children(self) -> Children:
+        """The processes; some of them are started at the first call."""
+        if self._children is None:
+            from fanfold.engine.worker.processes.children import Children
+
+            self._children = Children(self._settings, at_once=self._wanted.at_once, modules=self._wanted.modules)
+            self._children.warm(self._wanted.warm)
+        return self._children
+
+    def close(self) -> None:
+        """End them."""
+        if self._children is not None:
+            self._children.close()
 
 
 def _run(
@@ -110,7 +147,7 @@ def _run(
     command: FileCommand,
     wanted: list[Document],
     saving: Saving,
-    children: Children,
+    pool: Pool,
 ) -> None:
     from fanfold.running.many_files import finished, many, summary
     from fanfold.running.terminal.display import display
@@ -123,7 +160,7 @@ def _run(
         display(wanted=not invocation.json, unit=command.pipeline.unit),
         asked.fresh,
         asked.concurrency,
-        children,
+        None,
         summary.line,
         asked.secret,
         asked.budget,
@@ -137,12 +174,17 @@ def _run(
         from fanfold.running.many_files.estimating import estimates
         from fanfold.running.terminal.estimate_output import print_estimates
 
+        run.children = pool.children()
         run.shown.close()
         print_estimates(estimates(run, wanted, asked.sample), as_json=invocation.json)
         return
     left = finished.pass_over(run, [document for document in wanted if document.problem is None])
-    if left and not many.run_all(run, left):
-        raise Interrupted(GO_ON)
+    if left:
+        run.children = pool.children()
+        from fanfold.running.many_files.conducting import run_all
+
+        if not run_all(run, left):
+            raise Interrupted(GO_ON)
     run.shown.close()
     _give(invocation, client, command, wanted, asked.output)
 

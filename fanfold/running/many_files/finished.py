@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fanfold.engine.queries.task_view import view
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
-from fanfold.running.many_files.many import Document, Run, conclude, key_of
+from fanfold.running.many_files.beginning import key_of
+from fanfold.running.many_files.many import Document, Run
 
 AT_ONCE = 200
 """Sources looked up in one query."""
@@ -28,6 +29,8 @@ def pass_over(run: Run, documents: Sequence[Document]) -> list[Document]:
                 continue
             document.task, document.was_done_before = done[key], True
             if not _stands(run, document, done[key]):
+                from fanfold.running.many_files.concluding import conclude
+
                 conclude(run, document)
             run.finish(document)
     return left
@@ -35,7 +38,8 @@ def pass_over(run: Run, documents: Sequence[Document]) -> list[Document]:
 
 def _key(run: Run, document: Document) -> str | None:
     try:
-        return key_of(run.command, document)
+        document.key = key_of(run.command, document)
+        return document.key
     except OSError:
         return None  # The error is reported when the source is processed.
 

@@ -69,6 +69,8 @@ class Saving:
         self._ledger = data_folder / "written.json"
         self._known: dict[str, str] = {}
         self._stamp: tuple[int, int, int] | None = None
+        self._unwritten: dict[str, str] | None = None
+        """Entries of the block in progress, which are written together at its end."""
 
     def owner(self, target: Path) -> str | None:
         """The source whose result is at ``target``; None if there is no file or Fanfold did not write it."""
@@ -111,6 +113,21 @@ class Saving:
                 self._note(place_key, stamp)
         return saved
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the ledger once for all results saved in this block.
+
+        If the process dies in between, its files are recognised by their content when they are saved again.
+        """
+        with self._alone():
+            self._unwritten = {}
+            try:
+                yield
+            finally:
+                noted, self._unwritten = self._unwritten, None
+                if noted:
+                    self._write(noted)
+
     def _tidy(self, placed: Placed, source: Path) -> None:
         """Remove files of an earlier result that this one no longer has, unless they were edited."""
         known = self._written()
@@ -138,6 +155,8 @@ class Saving:
 
     def _written(self) -> dict[str, str]:
         """The ledger of written files, read again if another command has changed it."""
+        if self._unwritten:
+            return self._known  # Nobody else writes it during a block.
         try:
             found = self._ledger.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
@@ -149,7 +168,14 @@ class Saving:
         return self._known
 
     def _note(self, name: str, entry: str) -> None:
-        known = self._written() | {name: entry}
+        if self._unwritten is None:
+            self._write({name: entry})
+            return
+        self._known = self._written()
+        self._unwritten[name] = self._known[name] = entry
+
+    def _write(self, noted: dict[str, str]) -> None:
+        known = self._written() | noted
         half = self._ledger.with_suffix(f".{os.getpid()}")
         half.write_text(json.dumps(known, indent=0), encoding="utf-8")
         half.replace(self._ledger)
@@ -157,6 +183,9 @@ class Saving:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep other commands of this data folder from writing at the same time."""
+        if self._unwritten is not None:
+            yield  # The block in progress holds the lock.
+            return
         private_folder(self._ledger.parent)
         with self._ledger.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -10,7 +10,12 @@ from pathlib import Path
 
 from fanfold.errors import BadInput
 
-STDOUT = "-"
+STDOUT = STDIN = "-"
+
+
+def is_url(name: str) -> bool:
+    """Whether a source is to be downloaded."""
+    return name.startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class Source:
     path: Path
     root: Path
     """Folder it was found under. Subfolders are kept when results go into another folder."""
+    given: str = ""
+    """The URL it was downloaded from, or `-` for standard input. Its result goes into the current folder."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Endings:
     """Ending of the result, such as `.md`."""
     noun: tuple[str, str] = ("file", "files")
     """Singular and plural for people, such as `("PDF", "PDFs")`."""
+    searched: tuple[str, ...] = ()
+    """Endings of the files that are taken from a folder; empty for all accepted ones."""
     keeps: bool = False
     """Whether a result keeps the ending of its source, after ``made``: `novel.txt` becomes `novel.proofread.txt`."""
 
@@ -73,7 +82,9 @@ def _expanded(name: str, endings: Endings) -> list[Source] | str:
     path = Path(name).expanduser()
     if path.is_dir():
         os.scandir(path).close()  # Raises for an unreadable folder, which rglob treats as empty.
-        inside = [Source(inner, path) for inner in sorted(path.rglob("*")) if endings.fit(inner)]
+        wanted = endings.searched or endings.taken
+        found = (inner for inner in sorted(path.rglob("*")) if inner.suffix.lower() in wanted)
+        inside = [Source(inner, path) for inner in found if endings.fit(inner)]
         return inside or f"There are no {endings.noun[1]} in {name}."
     if path.exists():
         return [Source(path, path.parent)] if path.is_file() else f"{name} is not a file."
@@ -82,7 +93,7 @@ def _expanded(name: str, endings: Endings) -> list[Source] | str:
         fitting = [Source(match, match.parent) for match in matches if endings.fit(match)]
         return fitting or f"No {endings.noun[0]} matches {name}."
     if "://" in name:
-        return f"{name} is a URL: download the file first."
+        return f"{name} is not a URL with http or https: download the file first."
     return f"There is no file {name}."
 
 
@@ -106,6 +117,7 @@ def targets(
         wanted = _target(source, endings, output, alone=alone)
         is_named = output is not None and wanted == Path(output).expanduser()
         found.append(_free(wanted, taken, (lambda _: None) if is_named else owner, str(source.path.resolve())))
+    # A fetched source may have the name of its result, but not its place.
     originals = {source.path.resolve() for source in sources}
     for target in found:
         if target.resolve() in originals:
@@ -126,7 +138,7 @@ def objection(target: Path) -> str | None:
 def _target(source: Source, endings: Endings, output: str | None, *, alone: bool) -> Path:
     name = endings.result_name(source.path)
     if output is None:
-        return source.path.with_name(name)
+        return Path(name) if source.given else source.path.with_name(name)
     place = Path(output).expanduser()
     is_folder = place.is_dir() or output.endswith(("/", os.sep)) or not place.suffix
     if is_folder:

@@ -129,7 +129,7 @@ def _reasons(command: FileCommand, document: Document, gaps: list[Missing], what
 
 def again(command: FileCommand, document: Document) -> str:
     """The command that resumes this source alone."""
-    return " ".join([f"fanfold {command.name}", shlex.quote(str(document.path)), *document.flags])
+    return " ".join([f"fanfold {command.name}", shlex.quote(document.given or str(document.path)), *document.flags])
 
 
 def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
@@ -152,7 +152,7 @@ def as_json(client: Client, command: FileCommand, document: Document) -> dict[st
     one, many = command.pipeline.unit
     degraded = [Missing(key, why) for key, why in document.degraded.items()]
     return {
-        "source": str(document.path),
+        "source": document.given or str(document.path),
         "target": str(document.target) if document.target and _is_saved(document) else None,
         "task": task.id if task else None,
         "state": task.status if task else "failed",

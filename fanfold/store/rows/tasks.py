@@ -20,14 +20,19 @@ from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
 
-BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
-BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
+TAGGED = sa.exists().where(task_tags.c.task == tasks.c.number).label("tagged")
+"""Whether a task has tags. Few have, and a second query reads them."""
+ONE = sa.select(tasks, TAGGED)
+BY_NUMBER = ONE.where(tasks.c.number == sa.bindparam("wanted"))
+BY_ID = ONE.where(tasks.c.id == sa.bindparam("wanted"))
+BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True, of=tasks)
 SAMPLED = sa.select(tasks.c.number).where(tasks.c.number == sa.bindparam("wanted"), tasks.c.sample.is_not(None))
 TAGS_OF = (
     sa.select(task_tags.c.task, task_tags.c.tag)
     .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
     .order_by(task_tags.c.tag)
 )
+STATES = sa.select(tasks.c.number, tasks.c.state).where(tasks.c.number.in_(sa.bindparam("numbers", expanding=True)))
 TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
 """Built once, like all statements that run on every turn: building one costs more than running it."""
 
@@ -89,7 +94,7 @@ class Tasks:
         """The task with this idempotency key."""
         if not is_storable(owner + key):
             return None
-        return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))
+        return self._one(ONE.where(tasks.c.owner == owner, tasks.c.key == key))
 
     def by_keys(self, owner: str, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these idempotency keys."""
@@ -97,6 +102,17 @@ class Tasks:
         rows = list(self.connection.execute(found))
         tags = self._tags([row.number for row in rows]) if rows else {}
         return {row.key: self._task(row, tags.get(row.number, ())) for row in rows}
+
+    def states(self, numbers: Sequence[int]) -> dict[int, TaskState]:
+        """The states of the tasks with these numbers."""
+        found = self.connection.execute(STATES, {"numbers": list(numbers)})
+        return {number: TaskState(state) for number, state in found}
+
+    def by_numbers(self, numbers: Sequence[int]) -> dict[int, TaskRow]:
+        """The tasks with these numbers."""
+        rows = self.connection.execute(sa.select(tasks).where(tasks.c.number.in_(numbers))).all()
+        tags = self._tags(numbers) if rows else {}
+        return {row.number: self._task(row, tags.get(row.number, ())) for row in rows}
 
     def get(self, number: int) -> TaskRow | None:
         """The task with this number."""
@@ -115,7 +131,9 @@ class Tasks:
         wanted = prefix.strip().lower()
         wanted = wanted if wanted.startswith("t-") else f"t-{wanted}"
         may_be = len(wanted) > 2 and is_storable(wanted)
-        found = sa.select(tasks).where(tasks.c.id >= wanted, tasks.c.id < wanted + "~").order_by(tasks.c.id).limit(6)
+        if owner is None and may_be and (exactly := self._one(BY_ID, {"wanted": wanted})) is not None:
+            return exactly
+        found = ONE.where(tasks.c.id >= wanted, tasks.c.id < wanted + "~").order_by(tasks.c.id).limit(6)
         if owner is not None:
             found = found.where(tasks.c.owner == owner)
         rows = [self._task(row) for row in self.connection.execute(found)] if may_be else []
@@ -236,6 +254,8 @@ class Tasks:
 
     def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
         values = dict(row._mapping)
+        if not values.pop("tagged", True):
+            tags = ()
         for text, name in SENTENCES.items():
             values[text] = restored(values[text], values.pop(name))
         if tags is None:

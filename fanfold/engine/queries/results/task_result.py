@@ -19,7 +19,7 @@ from fanfold.model.values import serial
 from fanfold.model.values.decoding import PLAIN, Reading, unreadable
 from fanfold.model.values.typed import In, Out
 from fanfold.store.files.folder import BlobGone
-from fanfold.store.items.query import Kept
+from fanfold.store.items.query import MANY, Kept
 from fanfold.store.rows.decisions import DecisionRow
 from fanfold.store.store import Store
 
@@ -125,7 +125,7 @@ class Results(Generic[In, Out]):
                     if key in decided
                     else {},
                 )
-            if not rows:
+            if len(rows) < MANY:
                 return
             after = rows[-1].seq
 

@@ -64,10 +64,8 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
 
 
 def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
-    named, used = with_templates(store, pipeline, wanted.options)
-    options, secrets = taken_out(pipeline, named)
-    wanted = replace(wanted, options=options, templates=(*wanted.templates, *used))
-    plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
+    wanted, secrets = without_secrets(store, pipeline, wanted)
+    plan = plan_of(pipeline, wanted)
     existing = _by_key(store, wanted)
     checked = check_submission(pipeline, plan, wanted)
     if existing is not None:
@@ -87,6 +85,18 @@ def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Sub
         raise
     finally:
         made.new_items.remove()
+
+
+def without_secrets(store: Store, pipeline: Pipeline, wanted: Submission) -> tuple[Submission, Any]:
+    """The submission with templates in place of their names and without secrets, and the secrets."""
+    named, used = with_templates(store, pipeline, wanted.options)
+    options, secrets = taken_out(pipeline, named)
+    return replace(wanted, options=options, templates=(*wanted.templates, *used)), secrets
+
+
+def plan_of(pipeline: Pipeline, wanted: Submission) -> Plan:
+    """The plan that the task keeps."""
+    return pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
 
 
 class Making:
@@ -111,6 +121,17 @@ class Making:
         ``usable`` are the inputs with secrets applied and archives unpacked. The fingerprint covers the given inputs: copies
         may differ each time.
         """
+        row = self.prepare(checked, usable)
+        try:
+            return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
+        except BadInput as problem:
+            duplicate = self.new_items.first_duplicate() if problem.code == "duplicate_key" else None
+            if duplicate is None:
+                raise
+            raise BadInput(say("items_duplicate", key=duplicate), code=problem.code) from problem
+
+    def prepare(self, checked: list[Any], usable: list[Any]) -> dict[str, Any]:
+        """Write the blobs and take the items; returns the row to be written."""
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
             self._take_items(self.wanted.items, digest=described is not None)
@@ -122,14 +143,7 @@ class Making:
         if self.wanted.items is None and self.pipeline.item_maker is not None:
             self._take_items(self.pipeline.item_maker(kept, dict(self.wanted.options)), digest=False)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
-        row["fingerprint"] = self.fingerprint
-        try:
-            return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
-        except BadInput as problem:
-            duplicate = self.new_items.first_duplicate() if problem.code == "duplicate_key" else None
-            if duplicate is None:
-                raise
-            raise BadInput(say("items_duplicate", key=duplicate), code=problem.code) from problem
+        return row | {"fingerprint": self.fingerprint}
 
     def _take_items(self, items: Iterable[Any], *, digest: bool) -> None:
         limit = self.store.settings.result_bytes
@@ -154,9 +168,13 @@ class Making:
 
     def _keep_few(self, row: dict[str, Any]) -> TaskRow:
         with self.store.write() as tx:
-            number = tx.tasks.add(row, self.wanted.tags)
-            tx.blobs.add_files(number, [file for _, file in self._folded])
-            return self._begin(tx, number, self.new_items if self.new_items.count else None)
+            return self.add(tx, row)
+
+    def add(self, tx: Transaction, row: dict[str, Any]) -> TaskRow:
+        """Write a task with few items."""
+        number = tx.tasks.add(row, self.wanted.tags)
+        tx.blobs.add_files(number, [file for _, file in self._folded])
+        return self._begin(tx, number, self.new_items if self.new_items.count else None)
 
     def _keep_many(self, row: dict[str, Any]) -> TaskRow:
         """Write the items under a reserved task number, and then the task."""
