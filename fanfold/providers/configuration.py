@@ -49,6 +49,7 @@ class Provider:
     batch: int = -1
     batch_price: float = 0.5
     batch_tokens: int = 2_000_000
+    price: str = ""
 
     def limit_key(self, model: str) -> str:
         """The name of the limit that calls to a model count against: its account and the model."""
@@ -85,6 +86,7 @@ DEFAULT_ADDRESSES = {
     "responses": OPENAI_ADDRESS,
     "anthropic": "https://api.anthropic.com",
 }
+FREE = "free"
 BUILT_IN = (
     Provider("openai", "openai", key_env="OPENAI_API_KEY", model="gpt-5.4-mini"),
     Provider("anthropic", "anthropic", key_env="ANTHROPIC_API_KEY", model="claude-haiku-5-5", max_tokens=16_000),
@@ -114,6 +116,7 @@ MEANINGS = {
     "idempotency_header": "Header for an idempotency key, such as `Idempotency-Key`; empty: the service takes none.",
     "batch": "1 when it answers questions in batches as OpenAI or Anthropic do, 0 when not; -1: these two only.",
     "batch_price": "What a question in a batch costs, as a share of the usual price.",
+    "price": "`free` for a server of your own, whose calls cost nothing; empty: as the prices above say, else unknown.",
     "batch_tokens": "The largest number of input tokens that may wait in batches of one model; the service names your limit.",
 }
 
@@ -239,6 +242,8 @@ def _made(base: Provider, given: Mapping[str, Any], where: str) -> Provider:
         raise BadInput(say("provider_address", where=where))
     if made.concurrency < 1 or made.timeout <= 0:
         raise BadInput(say("provider_positive", where=where))
+    if made.price not in ("", FREE):
+        raise BadInput(say("provider_price", where=where, price=made.price, free=FREE))
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ MODEL_PAGES = 8
 WARM = 2
 PASSWORD = "FANFOLD_PDF_PASSWORD"
 NAMED = (
-    "pages", "provider", "model", "fallback", "prompt", "password", "ocr", "join", "marks", "per_page", "report", "keep_raw",
+    "pages", "provider", "model", "fallback", "prompt", "password", "ocr", "to", "chunks", "front_matter", "join",
+    "marks", "per_page", "report", "keep_raw",
 )  # fmt: skip
 """Conversion options offered on the command line."""
 ENDINGS = Endings(kinds.TAKEN, ".md", ("document", "documents"), kinds.SEARCHED)
@@ -47,7 +49,7 @@ ENDINGS = Endings(kinds.TAKEN, ".md", ("document", "documents"), kinds.SEARCHED)
 @click.command("convert", cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", metavar="OUT", help="A file, a folder, or - for standard output [default: beside the PDF]."
+    "-o", "--output", metavar="OUT", help="A file, a folder, or - for standard output [default: beside the source]."
 )
 @click_options(OPTIONS, only=NAMED, notes={"password": f" [env: {PASSWORD}]"})
 @lane_options
@@ -62,14 +64,15 @@ ENDINGS = Endings(kinds.TAKEN, ".md", ("document", "documents"), kinds.SEARCHED)
 @estimate_options
 @click.pass_obj
 def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | None, **given: Any) -> Exit:
-    """Convert PDFs to Markdown; run it again and it resumes.
+    """Convert PDFs and other documents to Markdown; run it again and it resumes.
 
     \b
     fanfold convert book.pdf
     fanfold convert papers/ -o markdown/ --jobs 4
     fanfold convert book.pdf --provider openai --pages 1-20
 
-    PATHs are files, folders (searched recursively) or patterns. The Markdown is written beside each PDF, or to -o: a name
+    PATHs are files (PDF, pictures, DOCX, PPTX, XLSX, EPUB, HTML), folders, patterns, URLs, or - for standard input. In
+    folders, PDF, office and EPUB files are searched recursively. The result is written beside each file, or to -o: a name
     with an extension is a file, any other a folder. If another document's result has the same name, a number is added
     (book-2.md). An existing file that Fanfold did not write is kept as NAME.1.bak; a result that you have edited is not
     overwritten without --fresh.
@@ -98,7 +101,8 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         budget_wish(given),
         sample,
     )
-    return files.perform(invocation, asked, ENDINGS, file_command, partial(_processes, options, given["jobs"]))
+    endings = replace(ENDINGS, made=f".{given['to'] or 'md'}")
+    return files.perform(invocation, asked, endings, file_command, partial(_processes, options, given["jobs"]))
 
 
 def file_command() -> FileCommand:
@@ -112,7 +116,7 @@ def file_command() -> FileCommand:
         "convert",
         pdf,
         ENDINGS,
-        main=placing.markdown,
+        main=placing.main,
         place=placing.place,
         made_by=placing.engine,
         kinds=placing.kinds,

@@ -12,7 +12,9 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 
 LOCAL = "local"
 OCR = ("auto", "always", "never")
+TO = ("md", "html", "json")
 IMAGES = ("auto", "always", "never")
+LEAST_CHUNK = 100
 READING, OUTPUT, LIMITS = "Reading", "Result", "Limits"
 OPTIONS = (
     ff.Option(
@@ -57,6 +59,34 @@ OPTIONS = (
         "Prompt for the model, instead of the one that comes with Fanfold.",
         "",
         group=READING,
+    ),
+    ff.Option(
+        "to",
+        "choice",
+        "`md`: Markdown; `html`: one web page; `json`: blocks with page, box, kind and text.",
+        "md",
+        label="Format",
+        choices=TO,
+        group=OUTPUT,
+    ),
+    ff.Option(
+        "chunks",
+        "number",
+        "Also write chunks of at most this many characters for a search index, cut at headings; 0 for none.",
+        0,
+        label="Chunks",
+        at_least=0,
+        at_most=1_000_000,
+        unit="characters",
+        group=OUTPUT,
+    ),
+    ff.Option(
+        "front_matter",
+        "flag",
+        "Whether to start the Markdown with the document's title, author, source and hash.",
+        False,
+        label="Front matter",
+        group=OUTPUT,
     ),
     ff.Option(
         "join",
@@ -152,6 +182,9 @@ class Options:
     limit_pages: int = 5000
     password_env: str = ""
     keep_raw: bool = False
+    to: str = "md"
+    chunks: int = 0
+    front_matter: bool = False
     fresh: str = ""
 
     @classmethod
@@ -167,8 +200,15 @@ class Options:
         return found
 
     def _check(self) -> None:
+        if 0 < self.chunks < LEAST_CHUNK:
+            raise ff.Permanent(say_of_pdf("chunks_small", size=self.chunks, least=LEAST_CHUNK), code="bad_option")
         if LOCAL in self.fallback[:-1]:
             raise ff.Permanent(say_of_pdf("local_comes_last", local=LOCAL), code="bad_option")
+
+    @property
+    def wants_facts(self) -> bool:
+        """Whether the result names the document's title and author."""
+        return self.front_matter or self.to == "json"
 
     @property
     def is_local(self) -> bool:

@@ -19,6 +19,7 @@ from fanfold.apps.pdf.inputs.parts import Parts, read_parts
 from fanfold.apps.pdf.inputs.pictures import as_pdf
 from fanfold.apps.pdf.options import OPTIONS, Options
 from fanfold.apps.pdf.output import binding, forms
+from fanfold.apps.pdf.output.document_facts import line_boxes, pdf_facts
 from fanfold.apps.pdf.pages import ocr
 from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
 from fanfold.apps.pdf.pages.page_checks import check_against
@@ -54,6 +55,7 @@ pdf = ff.Pipeline(
 )
 pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")(forms.as_markdown)
 pdf.form("html", label="Web page", media_type="text/html")(forms.as_page)
+pdf.form("json", label="JSON", media_type="application/json", ending=".json")(forms.as_blocks)
 TEXT_LAYER = "text layer"
 DOCUMENT = "document"
 """Engine of parts whose text was read from the file itself."""
@@ -73,6 +75,8 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
     source = await _drawn(task, options) if kind == kinds.PICTURE else await _unlocked(task, options)
     examined = await _examined(task, source, options)
     known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
+    if options.wants_facts:
+        known["facts"] = await task.in_child(pdf_facts, source.path)
     survey = await asyncio.to_thread(task.write, "survey.json", json.dumps(known))
     return [
         ff.NewItem(key=str(page), input={"page": page, "source": source, "survey": survey}) for page in examined.pages
@@ -210,8 +214,8 @@ async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: 
             raise
         item.degraded(say_of_pdf("ocr_instead", why=problem.message))
         return await _recognised(item, options, layer, picture)
-    tried = "; ".join(answer.tried) or None
-    return await _finished(item, options, answer.text, answer.source, picture, note=tried)
+    notes = [*answer.tried, *(["text around the answer was removed"] if answer.cleaned else [])]
+    return await _finished(item, options, answer.text, answer.source, picture, note="; ".join(notes) or None)
 
 
 async def _finished(
@@ -234,4 +238,6 @@ async def _finished(
     if lost is not None:
         item.degraded(lost)
     found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "note": note}
+    if options.to == "json" and engine != "ocr":
+        found["lines"] = await item.in_child(line_boxes, item.input["source"].path, page)
     return {name: value for name, value in found.items() if value is not None}

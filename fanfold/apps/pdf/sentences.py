@@ -43,6 +43,7 @@ ENGLISH: dict[str, str] = {
     "variable_not_set": "The environment variable {variable} is not set for the workers. Set it, then resume.",
     "local_has_no_models": "The option model is {model!r}, but {local} has no models. Name the provider of that model.",
     "local_comes_last": "The option fallback has {local} before other models. {local} must come last.",
+    "chunks_small": "Chunks of {size} characters are too small: at least {least}, or 0 for none.",
     "range_syntax": (
         "Write pages like 1-3,7,10- (to the end), -5 (the first five), last or last-2 (the third from the end)"
     ),
@@ -90,6 +91,7 @@ CHINESE: dict[str, str] = {
     "variable_not_set": "工作进程所在环境中没有设置变量 {variable}。请设置后继续任务。",
     "local_has_no_models": "选项 model 为 {model!r}，而 {local} 没有模型。请指明该模型的提供方。",
     "local_comes_last": "选项 fallback 中 {local} 排在其他模型之前。{local} 须排在最后。",
+    "chunks_small": "每块 {size} 个字符太少：至少 {least}，或 0 表示不分块。",
     "range_syntax": "页码写法：1-3,7,10-（到末页）、-5（前五页）、last 或 last-2（倒数第三页）",
     "range_empty": "页码范围 {range!r} 没有指明任何页。{syntax}。",
     "range_wrong": "页码范围 {range!r} 中的 {part!r} 不是页码或范围。{syntax}。",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
-from fanfold.providers.configuration import Provider
+from fanfold.providers.configuration import FREE, Provider
 from fanfold.providers.costs.prices import unit_prices
 
 DATE = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
@@ -30,11 +30,15 @@ class ListedPrice:
         """The price in a few words."""
         if self.input is None or self.output is None:
             return "unknown"
+        if not self.input and not self.output:
+            return "free"
         return f"${self.input:g} in, ${self.output:g} out"
 
 
 def listed_price(provider: Provider, model: str) -> ListedPrice:
     """The price at which calls to a model are counted."""
+    if provider.price == FREE:
+        return ListedPrice(0.0, 0.0, "settings")
     found = unit_prices(provider, model, SMALL_REQUEST) if model else None
     if found is None:
         return ListedPrice()

@@ -7,11 +7,13 @@ from functools import lru_cache
 
 from fanfold.model.money.batch import BATCH
 from fanfold.model.money.questions import Usage
-from fanfold.providers.configuration import Provider
+from fanfold.providers.configuration import FREE, Provider
 
 
 def cost_of(provider: Provider, model: str, usage: Usage) -> Usage:
-    """The usage with its cost, if tokens and price are known."""
+    """The usage with its cost, if tokens and price are known. Calls to a server declared as free cost nothing."""
+    if provider.price == FREE:
+        return replace(usage, cost=0.0)
     if usage.input_tokens is None or usage.output_tokens is None:
         return usage
     if provider.price_input is not None and provider.price_output is not None:

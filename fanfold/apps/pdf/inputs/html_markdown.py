@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from fanfold.apps.pdf.inputs.markdown_text import code_block, escaped, table
+from fanfold.apps.pdf.inputs.markdown_text import code_block, compact, escaped, table
 
 
 def _named(tags: str) -> frozenset[str]:
@@ -44,8 +44,8 @@ def html_markdown(text: str) -> tuple[str, str]:
     page = _Page()
     page.feed(text)
     page.close()
-    page.end()
-    return "\n\n".join(page.blocks), " ".join("".join(page.title).split())
+    page.finish()
+    return compact("\n\n".join(page.blocks)), " ".join("".join(page.title).split())
 
 
 @dataclass
@@ -59,7 +59,8 @@ class _List:
 class _Table:
     rows: list[list[str]] = field(default_factory=list)
     within: list[str] = field(default_factory=list)
-    """The text of the blocks and cells in the current cell."""
+    """The text of the blocks in the open cell."""
+    in_cell: bool = False
 
 
 class _Page(HTMLParser):
@@ -109,11 +110,8 @@ class _Page(HTMLParser):
             self._pre += 1
         elif tag == "table":
             self._tables.append(_Table())
-        elif tag == "tr" and self._tables:
-            self._tables[-1].rows.append([])
-        elif tag in ("td", "th") and self._tables:
-            self._parts.clear()
-            self._tables[-1].within.clear()
+        elif tag in ("tr", "td", "th") and self._tables:
+            self._begin_cell(tag)
         else:
             self._begin_inline(tag, attributes)
 
@@ -180,6 +178,12 @@ class _Page(HTMLParser):
         elif not self._hidden:
             self._parts.append(data if self._pre else escaped(_SPACES.sub(" ", data)))
 
+    def finish(self) -> None:
+        """End everything that was left open."""
+        while self._tables:
+            self._end_table()
+        self.end()
+
     def end(self) -> None:
         """End the current block."""
         raw, self._parts = "".join(self._parts), []
@@ -189,10 +193,13 @@ class _Page(HTMLParser):
             text = _inline(raw)
         if not text:
             return
-        if self._tables:
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        if self._tables and self._tables[-1].in_cell:
             self._tables[-1].within.append(text)
-            return
-        self.blocks.append(self._placed(text))
+        else:
+            self.blocks.append(self._placed(text))
 
     def _placed(self, text: str) -> str:
         if self._heading:
@@ -211,21 +218,27 @@ class _Page(HTMLParser):
         self._lists[-1].number += 1
         return f"{self._lists[-1].number - 1}. "
 
+    def _begin_cell(self, tag: str) -> None:
+        """Begin a row or a cell; one that was left open ends."""
+        self._end_cell()
+        here = self._tables[-1]
+        if tag == "tr" or not here.rows:
+            here.rows.append([])
+        here.in_cell = tag != "tr"
+
     def _end_cell(self) -> None:
+        """End the open cell. Text between cells, such as a caption, is a block before the table."""
         self.end()
         here = self._tables[-1]
-        if not here.rows:
-            here.rows.append([])
-        here.rows[-1].append(" ".join(here.within))
-        here.within.clear()
+        if here.in_cell:
+            here.rows[-1].append(" ".join(here.within))
+            here.within.clear()
+        here.in_cell = False
 
     def _end_table(self) -> None:
-        self._parts.clear()
-        made = table(self._tables.pop().rows)
-        if made and self._tables:
-            self._tables[-1].within.append(made.replace("\n", " "))
-        elif made:
-            self.blocks.append(made)
+        self._end_cell()
+        if made := table(self._tables.pop().rows):
+            self._add(made.replace("\n", " ") if self._tables else made)
 
 
 def _inline(raw: str) -> str:

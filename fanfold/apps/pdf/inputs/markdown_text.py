@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>])")
 _LINE_START = re.compile(r"^(\s*)(#{1,6}(?=\s)|[-+](?=\s)|\d{1,9}(?=[.)]\s)|>)")
+_ENTRY = re.compile(r"\s*(?:-|\d{1,9}\.) ")
+_FENCE = re.compile(r"\s*(`{3,})")
 _WITHIN_WORD = re.compile(r"(?<=\w)\\_(?=\w)")
 
 
@@ -40,3 +42,22 @@ def code_block(text: str) -> str:
     longest = max((len(found) for found in re.findall(r"^`{3,}", text, re.MULTILINE)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
+
+
+def compact(text: str) -> str:
+    """Entries of a list follow each other without an empty line, and there is never more than one, except in code."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if fence or found:
+            lines.append(line)
+            fence = "" if fence and line.strip() == fence else fence or (found[1] if found else "")
+            continue
+        is_entry = _ENTRY.match(line) is not None
+        before = lines[-2] if len(lines) > 1 and not lines[-1] else ""
+        if is_entry and _ENTRY.match(before):
+            lines.pop()
+        if line or (lines and lines[-1]):
+            lines.append(line)
+    return "\n".join(lines).strip()

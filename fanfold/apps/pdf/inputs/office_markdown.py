@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fanfold as ff
-from fanfold.apps.pdf.inputs.markdown_text import escaped, table
+from fanfold.apps.pdf.inputs.markdown_text import compact, escaped, table
 from fanfold.apps.pdf.sentences import say_of_pdf
 
 MOST_BYTES = 512 * 1024 * 1024
@@ -58,7 +58,7 @@ def _word(path: Path) -> tuple[list[str], Any]:
     found = [_word_block(block, links) for block in document.iter_inner_content()]
     text = "\n".join(f"{one}\n" if one else "" for one in found)
     # Entries of a list follow each other without an empty line.
-    return [_compact(text)], document.core_properties
+    return [compact(text)], document.core_properties
 
 
 def _word_block(block: Any, links: dict[str, str]) -> str:
@@ -156,7 +156,7 @@ def _slide(slide: Any) -> str:
             blocks += _shape(shape)
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
         blocks += ["> " + escaped(line) for line in notes.text.splitlines() if line.strip()]
-    return _compact("\n\n".join(blocks))
+    return compact("\n\n".join(blocks))
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
@@ -211,16 +211,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return escaped(str(value.date()) if hasattr(value, "date") and str(value).endswith(" 00:00:00") else str(value))
-
-
-def _compact(text: str) -> str:
-    """Entries of a list follow each other without an empty line, and there is never more than one."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        is_entry = line.lstrip().startswith(("- ", "1. "))
-        before = lines[-2] if len(lines) > 1 and not lines[-1] else ""
-        if is_entry and before.lstrip().startswith(("- ", "1. ")):
-            lines.pop()
-        if line or (lines and lines[-1]):
-            lines.append(line)
-    return "\n".join(lines).strip()

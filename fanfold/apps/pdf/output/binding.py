@@ -13,19 +13,32 @@ from typing import IO, Any
 import fanfold as ff
 from fanfold.apps.pdf.options import Options
 from fanfold.apps.pdf.output import stitching
+from fanfold.apps.pdf.output.blocks_of_pages import blocks_of
+from fanfold.apps.pdf.output.chunking import chunks_of
+from fanfold.apps.pdf.output.document_facts import facts_of, front_matter
+from fanfold.apps.pdf.output.web_page import web_page
 
 
 def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | dict[str, ff.File]:
     """The Markdown file and any extra files the options ask for."""
     name = Path(task.input.name).stem.replace("\\", "_") or "document"
     whole = task.scratch / "whole.md"
+    facts = facts_of(task, results) if options.wants_facts else {}
     with whole.open("w", encoding="utf-8", newline="\n") as sink:
+        if options.front_matter:
+            sink.write(front_matter(facts))
         write_pages(sink, results.all(), options)
     found = {"markdown": task.write(f"{name}.md", whole)}
+    if options.to == "html":
+        found["html"] = task.write(f"{name}.html", web_page(whole.read_text(encoding="utf-8"), task.input.name))
+    if options.to == "json":
+        found["json"] = task.write(f"{name}.json", _blocks(task.scratch / "blocks.json", facts, results))
+    if options.chunks:
+        found["chunks"] = task.write(f"{name}.chunks.jsonl", _chunks(task.scratch / "chunks.jsonl", results, options))
     if options.per_page:
         found["pages"] = task.write(f"{name}-pages.zip", _zipped(task.scratch / "pages.zip", results))
     if options.report:
-        found["report"] = task.write(f"{name}.json", _reported(task.scratch / "report.json", task, results))
+        found["report"] = task.write(f"{name}.report.json", _reported(task.scratch / "report.json", task, results))
     return found if len(found) > 1 else found["markdown"]
 
 
@@ -96,6 +109,28 @@ def _reported(path: Path, task: ff.TaskWork, results: ff.Results) -> Path:
         for position, result in enumerate(results.all()):
             sink.write((",\n" if position else "\n") + json.dumps(facts(result), ensure_ascii=False))
         sink.write("\n]}\n")
+    return path
+
+
+def _blocks(path: Path, facts: dict[str, str], results: ff.Results) -> Path:
+    with path.open("w", encoding="utf-8") as sink:
+        write_blocks(sink, facts, results.all())
+    return path
+
+
+def write_blocks(sink: IO[str], facts: dict[str, str], results: Iterable[ff.Result]) -> None:
+    """Write one JSON document, block by block."""
+    head = json.dumps(facts, ensure_ascii=False)
+    sink.write(f'{head[:-1]}{", " if facts else ""}"blocks": [')
+    for position, block in enumerate(blocks_of(results)):
+        sink.write((",\n" if position else "\n") + json.dumps(block.as_json(), ensure_ascii=False))
+    sink.write("\n]}\n")
+
+
+def _chunks(path: Path, results: ff.Results, options: Options) -> Path:
+    with path.open("w", encoding="utf-8") as sink:
+        for chunk in chunks_of(blocks_of(results.all()), options.chunks):
+            sink.write(json.dumps(chunk, ensure_ascii=False) + "\n")
     return path
 
 

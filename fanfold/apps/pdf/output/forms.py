@@ -1,20 +1,13 @@
-"""The forms of a converted document: the Markdown itself and a self-contained web page."""
+"""The forms of a converted document: Markdown, a self-contained web page, and blocks as JSON."""
 
 from __future__ import annotations
 
-import html
-import re
+from pathlib import Path
 
 import fanfold as ff
+from fanfold.apps.pdf.output.binding import write_blocks
 from fanfold.apps.pdf.output.placing import markdown
-
-MARK = re.compile(r"(?:^---\n\n)?^<!-- Page (\d+) -->$", re.MULTILINE)
-COMMENT = re.compile(r"^<!-- (.*?) -->$", re.MULTILINE)
-STYLE = (
-    "body{max-width:80ch;margin:2rem auto;padding:0 1rem;font:16px/1.55 system-ui,sans-serif}"
-    "table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:4px 8px;vertical-align:top}"
-    "pre{overflow:auto}img{max-width:100%}.page{color:#666;border-top:1px dashed #999;margin-top:2rem}"
-)
+from fanfold.apps.pdf.output.web_page import web_page
 
 
 def as_markdown(work: ff.FormWork) -> ff.File:
@@ -23,24 +16,13 @@ def as_markdown(work: ff.FormWork) -> ff.File:
 
 
 def as_page(work: ff.FormWork) -> str:
-    """One web page. Raw HTML in the Markdown is shown as text; page marks and missing pages become visible lines."""
-    from markdown_it import MarkdownIt
-
-    render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render
-    title = html.escape(work.task.title)
-    parts = [
-        f'<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
-        "</head>\n<body>\n"
-    ]
-    pieces = MARK.split(markdown(work.result).read_text())
-    parts.append(render(_without_comments(pieces[0])))
-    for number, text in zip(pieces[1::2], pieces[2::2], strict=True):
-        parts.append(f'<p class="page" id="page-{number}">{number}</p>\n')
-        parts.append(render(_without_comments(text)))
-    parts.append("</body>\n</html>\n")
-    return "".join(parts)
+    """One web page."""
+    return web_page(markdown(work.result).read_text(), work.task.title)
 
 
-def _without_comments(text: str) -> str:
-    """Replace comments about missing pages with visible text."""
-    return COMMENT.sub(lambda found: f"*{found[1]}*", text)
+def as_blocks(work: ff.FormWork) -> Path:
+    """Blocks with page, kind and text; with their boxes if the task was submitted with the format `json`."""
+    target = work.scratch / "blocks.json"
+    with target.open("w", encoding="utf-8") as sink:
+        write_blocks(sink, {"source": work.task.title}, work.results().all())
+    return target

@@ -21,14 +21,23 @@ def markdown(result: Any) -> ff.File:
     return found
 
 
-def place(result: Any, target: Path) -> Placed:
-    """The Markdown at ``target``, with the report and the page files beside it if requested."""
+def main(result: Any) -> ff.File:
+    """The file in the format that was asked for."""
     parts = result if isinstance(result, dict) else {}
-    report = target.with_suffix(".json")
+    found: ff.File = parts.get("html") or parts.get("json") or markdown(result)
+    return found
+
+
+def place(result: Any, target: Path) -> Placed:
+    """The result at ``target``, with the report, the chunks and the page files beside it if requested."""
+    parts = result if isinstance(result, dict) else {}
+    report = target.with_suffix(".report.json" if "json" in parts else ".json")
     if "report" in parts and report == target:
         raise ff.BadInput(f"The report would overwrite {target}. Choose another name: -o {target.stem}.md")
     placed = Placed()
-    placed.add(target, markdown(result))
+    placed.add(target, main(result))
+    if "chunks" in parts:
+        placed.add(target.with_suffix(".chunks.jsonl"), parts["chunks"])
     if "report" in parts:
         placed.add(report, parts["report"])
     if "pages" in parts:
@@ -47,7 +56,7 @@ def _unpacked(pages: ff.File, name: str) -> bytes:
 
 def has_more_files(options: dict[str, Any]) -> bool:
     """Whether a conversion with these options has more than one file."""
-    return bool(options.get("per_page") or options.get("report"))
+    return bool(options.get("per_page") or options.get("report") or options.get("chunks"))
 
 
 def engine(output: dict[str, Any]) -> str:

@@ -51,6 +51,7 @@ SENTENCES: dict[str, str] = {
     "provider_fields_unknown": "{where}: unknown {names}. A provider has: {known}.",
     "provider_kind": "{where}: kind is {kind!r}; use {known:or}.",
     "provider_address": "{where}: base_url must begin with http:// or https://",
+    "provider_price": "{where}: price is {price!r}. Write `{free}` for a server of your own, or price_input and price_output.",
     "provider_positive": "{where}: concurrency and timeout must be more than 0.",
     "limit_used_up": "is not asked now: the limit {limit} is used up",
     "quota_spent": "has no requests left for today",

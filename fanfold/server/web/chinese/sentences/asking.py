@@ -49,6 +49,7 @@ SENTENCES: dict[str, str] = {
     "provider_fields_unknown": "{where}：未知的 {names}。提供方有：{known}。",
     "provider_kind": "{where}：kind 为 {kind!r}；可用 {known:or}。",
     "provider_address": "{where}：base_url 须以 http:// 或 https:// 开头",
+    "provider_price": "{where}：price 为 {price!r}。自己的服务器请写 `{free}`，否则请写 price_input 和 price_output。",
     "provider_positive": "{where}：concurrency 和 timeout 须大于 0。",
     "limit_used_up": "暂不请求：限额 {limit} 已用完",
     "quota_spent": "今天的请求次数已用完",

@@ -1,0 +1,38 @@
+"""Writes Markdown with page marks as one self-contained web page."""
+
+from __future__ import annotations
+
+import html
+import re
+
+MARK = re.compile(r"(?:^---\n\n)?^<!-- Page (\d+) -->$", re.MULTILINE)
+COMMENT = re.compile(r"^<!-- (.*?) -->$", re.MULTILINE)
+STYLE = (
+    "body{max-width:80ch;margin:2rem auto;padding:0 1rem;font:16px/1.55 system-ui,sans-serif}"
+    "table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:4px 8px;vertical-align:top}"
+    "pre{overflow:auto}img{max-width:100%}.page{color:#666;border-top:1px dashed #999;margin-top:2rem}"
+)
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+
+
+def web_page(text: str, title: str) -> str:
+    """One web page. Raw HTML in the Markdown is shown as text; page marks and missing pages become visible lines."""
+    from markdown_it import MarkdownIt
+
+    render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render
+    parts = [
+        f'<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+        f"<style>{STYLE}</style>\n</head>\n<body>\n"
+    ]
+    pieces = MARK.split(FRONT_MATTER.sub("", text))
+    parts.append(render(_without_comments(pieces[0])))
+    for number, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.append(f'<p class="page" id="page-{number}">{number}</p>\n')
+        parts.append(render(_without_comments(text)))
+    parts.append("</body>\n</html>\n")
+    return "".join(parts)
+
+
+def _without_comments(text: str) -> str:
+    """Replace comments about missing pages with visible text."""
+    return COMMENT.sub(lambda found: f"*{found[1]}*", text)

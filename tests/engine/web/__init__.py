@@ -1,0 +1,1 @@
+"""Tests of requests to addresses that other people choose."""
