@@ -13,8 +13,7 @@ import pytest
 
 from fanfold.engine.worker.processes.children import Children
 from fanfold.model.values.files import File
-from fanfold.running.many_files import many as documents
-from fanfold.running.many_files import saving
+from fanfold.running.many_files import conducting, saving
 from fanfold.running.many_files.saving import Saving
 from fanfold.store.store import Store, Transaction
 from tests.ai_server import AIServer
@@ -290,15 +289,20 @@ def test_odd_names_are_read_like_others(sqlite_shell: Shell, place: Path) -> Non
 def test_what_is_not_a_file_is_said_and_not_waited_for(sqlite_shell: Shell, place: Path) -> None:
     os.mkfifo(place / "pipe")
     (place / "empty").mkdir()
-    result = sqlite_shell.type("convert", "pipe", "empty", "https://example.org/a.pdf")
+    result = sqlite_shell.type("convert", "pipe", "empty", "ftp://example.org/a.pdf", "http://127.0.0.1:9/a.pdf")
     assert result.exit_code == 3
-    for told in ("pipe is not a file", "There are no PDFs in empty", "download the file first"):
+    for told in (
+        "pipe is not a file",
+        "There are no documents in empty",
+        "download the file first",
+        "127.0.0.1 is an address of this machine or its network",
+    ):
         assert told in result.stderr
 
 
 def test_the_pdf_itself_is_never_the_target(sqlite_shell: Shell, place: Path) -> None:
     book(place / "book.pdf", 1)
-    assert "is the PDF itself" in sqlite_shell.fails(5, "convert", "book.pdf", "-o", "book.pdf")
+    assert "is the document itself" in sqlite_shell.fails(5, "convert", "book.pdf", "-o", "book.pdf")
     assert "overwrite" in sqlite_shell.type("convert", "book.pdf", "-o", "x.json", "--report").stderr
     assert (place / "book.pdf").read_bytes().startswith(b"%PDF")
 
@@ -511,11 +515,31 @@ def test_what_was_done_before_needs_no_worker_and_few_queries(
     monkeypatch.setattr(
         Children, "warm", lambda _children, count: pytest.fail("a process was started") if count else None
     )
-    monkeypatch.setattr(documents, "run_all", lambda *_: pytest.fail("there was nothing to do"))
+    monkeypatch.setattr(conducting, "run_all", lambda *_: pytest.fail("there was nothing to do"))
     result = sqlite_shell.type("convert", *(f"b{number}.pdf" for number in range(12)), "-o", "out/")
     assert result.exit_code == 0
     assert result.stderr.count("already done") == 12
     assert len(reads) < 6
+
+
+def test_other_documents_become_blocks_chunks_or_a_web_page(sqlite_shell: Shell, place: Path) -> None:
+    (place / "page.html").write_text("<title>T</title><h1>Head</h1><p>Some text.</p>")
+    sqlite_shell.ok("convert", "page.html", "--to", "json", "--chunks", "100")
+    found = json.loads((place / "page.json").read_text())
+    assert [(block["kind"], block["text"]) for block in found["blocks"]] == [
+        ("heading", "Head"),
+        ("paragraph", "Some text."),
+    ]
+    assert (found["title"], found["source"], len(found["sha256"])) == ("T", "page.html", 64)
+    [chunk] = (place / "page.chunks.jsonl").read_text().splitlines()
+    assert json.loads(chunk) == {"chunk": 1, "headings": ["Head"], "pages": [1, 1], "text": "Some text."}
+    sqlite_shell.ok("convert", "page.html", "--to", "html", "-o", "out.html", "--front-matter")
+    assert "<h1>Head</h1>" in (place / "out.html").read_text()
+    task = sqlite_shell.json("tasks")[0]["id"]
+    assert json.loads(sqlite_shell.ok("result", task, "--form", "json", "-o", "-"))["blocks"] == found["blocks"]
+    assert "is the document itself" in sqlite_shell.fails(5, "convert", "page.html", "--to", "html")
+    piped = sqlite_shell.type("convert", "-", "--no-marks", input="<html><p>From a pipe</p></html>")
+    assert (piped.exit_code, piped.stdout) == (0, "From a pipe\n")
 
 
 def test_quick_documents_do_not_wait_behind_scans(sqlite_shell: Shell, place: Path) -> None:

@@ -13,7 +13,7 @@ def _named(tags: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", tags))
 
 
-_UNSEEN = _named("script style template noscript svg iframe object head select datalist audio video canvas math")
+_UNSEEN = _named("script style template noscript svg iframe object head select datalist audio video canvas math title")
 _EMPTY = _named("area base br col embed hr img input link meta param source track wbr")
 _BLOCKS = _named(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer form header html "
@@ -173,7 +173,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Text of the page."""
-        if self._open and self._open[-1][0] == "title" and self._hidden == 1:
+        if self._open and self._open[-1][0] == "title" and not any(tag == "svg" for tag, _ in self._open):
             self.title.append(data)
         elif not self._hidden:
             self._parts.append(data if self._pre else escaped(_SPACES.sub(" ", data)))

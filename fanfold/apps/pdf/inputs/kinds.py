@@ -33,8 +33,11 @@ def kind_of(path: Path, name: str) -> str:
         return PICTURE
     if head.startswith(b"PK\x03\x04"):
         return _archived(path, name)
-    named = Path(name).suffix.lower() in (".html", ".htm", ".xhtml")
-    return "html" if looks_like(head) == "a web page (HTML)" or (named and b"\0" not in head) else PDF
+    ending = Path(name).suffix.lower()
+    named = ending in (".html", ".htm", ".xhtml")
+    # A web page with the name of a PDF is usually an error page of a failed download.
+    found = looks_like(head) == "a web page (HTML)" and ending != ".pdf"
+    return "html" if found or (named and b"\0" not in head) else PDF
 
 
 def _archived(path: Path, name: str) -> str:

@@ -42,12 +42,12 @@ def submit_many(store: Store, pipeline: Pipeline, wanted: Sequence[Submission]) 
                 found[position] = problem
         try:
             with store.write() as tx:
-                rows = [one.made.add(tx, one.row) for one in prepared]
-            for one, row in zip(prepared, rows, strict=True):
-                found[one.position] = row
+                rows = [ready.made.add(tx, ready.row) for ready in prepared]
+            for ready, row in zip(prepared, rows, strict=True):
+                found[ready.position] = row
         except BaseException as problem:
-            for one in prepared:
-                one.made.remove_blobs()
+            for ready in prepared:
+                ready.made.remove_blobs()
             if not isinstance(problem, Exception):
                 raise
     return [_alone(store, pipeline, one) if row is None else row for one, row in zip(wanted, found, strict=True)]
