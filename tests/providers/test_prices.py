@@ -2,8 +2,10 @@
 
 import pytest
 
+from fanfold.errors import BadInput
 from fanfold.model.money.questions import Spending, Usage, cost_of_calls, money
-from fanfold.providers.configuration import Provider
+from fanfold.providers.configuration import Provider, load
+from fanfold.providers.costs.price_list import listed_price
 from fanfold.providers.costs.prices import cost_of
 
 USED = Usage(input_tokens=1_000, output_tokens=100)
@@ -46,3 +48,13 @@ def test_what_calls_cost_is_said_in_plain_words() -> None:
     assert cost_of_calls(Spending(possibly_paid=20)) == "unknown cost, 20 unanswered calls may be charged"
     free = cost_of_calls(Spending(calls=1, unpriced=1, possibly_paid=1))
     assert free == "unknown cost for 1 answered call, 1 unanswered call may be charged"
+
+
+def test_a_server_declared_as_free_costs_nothing() -> None:
+    mine = Provider("mine", base_url="http://127.0.0.1:1/v1", price="free")
+    assert cost_of(mine, "m", USED).cost == 0.0
+    assert cost_of(mine, "m", Usage()).cost == 0.0, "whether or not it counts its tokens"
+    assert listed_price(mine, "m").told == "free"
+    with pytest.raises(BadInput, match="price_input"):
+        load({"FANFOLD_PROVIDERS_MINE_PRICE": "cheap"})
+    assert load({"FANFOLD_PROVIDERS_MINE_BATCH_PRICE": "0.4"})["mine"].batch_price == 0.4
