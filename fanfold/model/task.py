@@ -61,7 +61,25 @@ class TaskRow:
     decided: int | None = None
     """The number of the last decision about its results; None if there is none."""
     sample: int | None = None
-    """How many items of a stage are processed before the task is paused with an estimate; None for all."""
+    """How many items of a stage are processed before the task is paused with an estimate; None for all.
+
+    Negative while the task is closed: see ``closed_sample``.
+    """
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more items are claimed, because handlers have used up the budget with costs of their own."""
+        return self.sample is not None and self.sample < 0
+
+    @property
+    def opened_sample(self) -> int | None:
+        """The sample of the task when it is not closed."""
+        return self.sample if self.sample is None or self.sample >= 0 else (-self.sample - 1) or None
+
+
+def closed_sample(sample: int | None) -> int:
+    """The sample that closes a task, from which ``opened_sample`` is known again."""
+    return -(sample or 0) - 1
 
 
 @dataclass(frozen=True)

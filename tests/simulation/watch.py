@@ -99,6 +99,12 @@ def require(condition: object, what: str) -> None:
         raise Violation(what)
 
 
+def _only_closed(was: Row, now: Row) -> bool:
+    """Whether a task was only closed, because its budget is used up, or opened again."""
+    signs = {(row["sample"] or 0) < 0 for row in (was, now)}
+    return len(signs) == 2 and all(was[name] == now[name] for name in was if name not in ("sample", "updated_at"))
+
+
 class Watch:
     """Looks after every commit."""
 
@@ -147,7 +153,7 @@ class Watch:
     def _samples(self) -> None:
         """Of a task with a sample, nothing behind the sample runs."""
         for number, task in self.now.tasks.items():
-            if task["sample"] is not None:
+            if task["sample"] is not None and task["sample"] >= 0:
                 running = [one for one in self.now.of(number, task["stage"]) if one["state"] == "running"]
                 behind = [one for one in running if one["seq"] > task["sample"]]
                 require(not behind, f"behind the sample of {task}: {behind}")
@@ -268,7 +274,9 @@ class Watch:
                     was["state"] == now["state"] or (was["state"], now["state"]) in TASK_CHANGES,
                     f"illegal: {was} → {now}",
                 )
-                require(new_moves > 0, f"a task's row was written without a move: {was} → {now}")
+                require(
+                    new_moves > 0 or _only_closed(was, now), f"a task's row was written without a move: {was} → {now}"
+                )
             if was is None or new_moves:
                 self._chain(number)
                 self._left_behind(before, number, self.now.events[number][-1])

@@ -12,6 +12,7 @@ from fanfold.engine.tasks.moving.advance import advance
 from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.split import finish_split
 from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
+from fanfold.engine.tasks.moving.used_up import close_task
 from fanfold.engine.tasks.steering.budgets import is_outdated
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
@@ -64,6 +65,7 @@ def take_turn(
     steps.advance()
     steps.look()
     steps.claim()
+    steps.close_used_up()
     steps.advance_left()
     steps.pause()
     return steps.turn
@@ -105,6 +107,8 @@ class _Steps:
         """Settlements to write in the claim's transaction."""
         self._over = {one.claimed.task for one in self._plain} - in_flight - claimer.known_tasks
         """Tasks whose stage may be over after these settlements."""
+        self._used_up = set[int]()
+        """Tasks whose budget is used up by costs that these settlements report."""
 
     def settle(self) -> None:
         """Finish splits, and write settlements after which a task may advance; the others are written with the claim."""
@@ -113,7 +117,7 @@ class _Steps:
                 self._claimer.candidates.note_move(one.claimed.task)
                 self.turn.again = True
         if self._over:
-            _settle_and_claim(self._store, self._claimer, self._worker, self._plain, Room(0))
+            self._settle_and_claim(self._plain, Room(0))
             self._unwritten = []
 
     def advance(self) -> None:
@@ -128,7 +132,13 @@ class _Steps:
     def claim(self) -> None:
         """Claim for the free slots, in one commit with the settlements not yet written."""
         if self._unwritten or (self._room.free > 0 and self._claimer.has_candidates):
-            self.turn.claimed = _settle_and_claim(self._store, self._claimer, self._worker, self._unwritten, self._room)
+            self.turn.claimed = self._settle_and_claim(self._unwritten, self._room)
+
+    def close_used_up(self) -> None:
+        """Claim no more items of tasks whose budget is used up; those without a running item are paused."""
+        for number in sorted(self._used_up):
+            close_task(self._store, number)
+        self._advance(self._used_up - self._in_flight)
 
     def advance_left(self) -> None:
         """Advance the remaining tasks that have settled items and none running."""
@@ -140,8 +150,11 @@ class _Steps:
         """Pause the tasks whose handlers ask for it, then hand back their items."""
         if self._pausing:
             pausing = _pause(self._store, self._pipelines, self._worker, self._pausing)
-            _settle_and_claim(self._store, self._claimer, self._worker, pausing, Room(0))
+            self._settle_and_claim(pausing, Room(0))
             self.turn.again = True
+
+    def _settle_and_claim(self, settled: list[Settlement], room: Room) -> list[tuple[TaskRow, Claimed]]:
+        return _settle_and_claim(self._store, self._claimer, self._worker, settled, room, self._used_up)
 
     def _advance(self, numbers: set[int]) -> None:
         """Advance these tasks if their stage is over. Slow ones are added to ``large``, if given."""
@@ -207,26 +220,27 @@ def _refused(one: Settlement, problem: MirrorFailed) -> Settlement:
 
 
 def _settle_and_claim(
-    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
+    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room, used_up: set[int]
 ) -> list[tuple[TaskRow, Claimed]]:
     """Settle the last items and claim the next in one transaction, which saves a commit.
 
-    If there are too many settlements for one short transaction, the others are written before, in separate ones.
+    If there are too many settlements for one short transaction, the others are written before, in separate ones. Nothing is
+    claimed of tasks in ``used_up``, to which this adds those whose budget is used up now.
     """
     while len(settled) > AT_ONCE:
         some, settled = settled[:AT_ONCE], settled[AT_ONCE:]
-        _commit(store, claimer, worker, some, Room(0))
-    return _commit(store, claimer, worker, settled, room)
+        _commit(store, claimer, worker, some, Room(0), used_up)
+    return _commit(store, claimer, worker, settled, room, used_up)
 
 
 def _commit(
-    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
+    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room, used_up: set[int]
 ) -> list[tuple[TaskRow, Claimed]]:
     """One transaction. If the database refuses it, write the settlements one by one and claim nothing."""
     try:
         with store.write() as tx:
-            settle(tx, settled, worker, store.settings.crash_limit)
-            return claimer.claim(tx, worker, room)
+            settle(tx, settled, worker, store.settings.crash_limit, used_up)
+            return claimer.claim(tx, worker, room, without=used_up)
     except DatabaseProblem as problem:
         if problem.code != REFUSED or not settled:
             raise

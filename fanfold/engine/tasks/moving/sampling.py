@@ -7,6 +7,7 @@ for each item.
 from __future__ import annotations
 
 from fanfold.engine.tasks.moving.transitions import Pipelines, move
+from fanfold.engine.tasks.moving.used_up import pause_closed
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
@@ -20,12 +21,14 @@ def is_sample_over(tx: Transaction, row: TaskRow) -> bool:
 
 
 def end_sample(pipelines: Pipelines, actor: str, number: int, tx: Transaction) -> TaskState | None:
-    """Pause a task whose sample is over; None if it has moved meanwhile, or its whole stage is over."""
+    """Pause a task whose sample is over or that is closed; None if it has moved meanwhile, or its whole stage is over."""
     row = tx.tasks.lock(number)
     if row is None or row.state is not TaskState.ACTIVE or row.resetting is not None or not is_sample_over(tx, row):
         return None
     if not tx.items.is_open(number, row.stage):
         return None
+    if row.is_closed:
+        return pause_closed(tx, pipelines, row, actor)
     counts = tx.counting.counts([number])[number].get(row.stage, Counts())
     done = counts[ItemState.DONE] + counts[ItemState.FAILED]
     reason = say("sampled", count=done, total=counts.total)

@@ -104,6 +104,8 @@ def move(
             raise IllegalMove(say("no_such_move", verb=verb, state=target))
         # A move clears the reason why the task was paused or could not move; a pause sets its own reason.
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
+        if row.is_closed:  # In its next state a task is open: if its budget is still used up, it is closed again.
+            written = {"sample": row.opened_sample, **written}
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
     record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))
     if target is TaskState.ACTIVE:

@@ -24,11 +24,13 @@ FIRST_KEPT = 20
 """Uncounted failures stored per item; after these only the 32nd, the 64th …, because a rate limit may last for days."""
 
 
-def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
+def settle(
+    tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int, used_up: set[int] | None = None
+) -> set[int]:
     """Write the settlements whose lease still holds; returns the items that really moved.
 
     An item whose task no longer wants the result is handed back at once, with its permit. With a lost lease nothing changes,
-    but what the attempt has spent is counted.
+    but what the attempt has spent is counted. Tasks whose budget is used up by such costs are added to ``used_up``, if given.
     """
     moved: set[int] = set()
     everything, batch = batch, _newest(batch)
@@ -53,7 +55,9 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
         settled = {(one.claimed.id, one.claimed.lease) for one in batch if one.claimed.id in moved | handed_back}
         paid += _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
     if paid:
-        _charge(tx, paid)
+        spent_out = _charge(tx, paid)
+        if used_up is not None:
+            used_up |= spent_out
     permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved | handed_back]
     if permits:
         tx.settling.free_permits(permits)
@@ -87,28 +91,34 @@ def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> list[Settlement
     return new
 
 
-def _charge(tx: Transaction, spent: Sequence[Settlement]) -> None:
-    """Count what handlers say they have spent themselves in the budgets of their tasks, in the order of the tasks."""
+def _charge(tx: Transaction, spent: Sequence[Settlement]) -> set[int]:
+    """Count what handlers say they have spent themselves in the budgets of their tasks, in the order of the tasks.
+
+    Returns the tasks whose budget is used up.
+    """
     sums: dict[int, int] = {}
     for one in spent:
         cost = ledger(json.loads(one.usage or "{}"))["cost"]
         if cost:
             sums[one.claimed.task] = sums.get(one.claimed.task, 0) + parts_of(cost)
     warned: list[dict[str, Any]] = []
+    used_up = set[int]()
     for task, amount in sorted(sums.items()):
         for budget in tx.budgets.settle([task_scope(task)], 0, amount):
             warned += _warnings(task, amount, budget)
+            used_up |= {task} if budget.spent >= budget.cap else set()
     tx.events.add(warned)
+    return used_up
 
 
 def _warnings(task: int, cost: int, budget: Settled) -> list[dict[str, Any]]:
-    """Events that say that what handlers spend themselves has nearly used up a budget, or exceeded it: nothing stops them."""
+    """Events that say that what handlers spend themselves has nearly used up a budget, or all of it."""
     before, spent, cap = budget.spent - cost, told(budget.spent), told(budget.cap)
     reasons = []
     if before < WARN_AT * budget.cap <= budget.spent:
         share = round(100 * budget.spent / max(1, budget.cap))
         reasons.append(say("budget_warning", share=share, spent=spent, cap=cap))
-    if before <= budget.cap < budget.spent:
+    if before < budget.cap <= budget.spent:
         reasons.append(say("budget_own_exceeded", spent=spent, cap=cap))
     return [{"task": task, "actor": "budget", "verb": "budget", "reason": reason} for reason in reasons]
 

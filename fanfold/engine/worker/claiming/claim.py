@@ -105,14 +105,19 @@ class Claimer:
             pair for pair in self.served.pairs if room.for_stage(pair[0], self._stage(pair)) <= 0
         }
 
-    def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
-        """Claim until the room is used: by priority, in fair shares; within a task, due timed items before pending ones."""
+    def claim(
+        self, tx: Transaction, worker: str, room: Room, *, without: Container[int] = ()
+    ) -> list[tuple[TaskRow, Claimed]]:
+        """Claim until the room is used: by priority, in fair shares; within a task, due timed items before pending ones.
+
+        Nothing is claimed of the tasks in ``without``.
+        """
         found: list[Claimed] = []
         if room.free > 0:
             left = self._room_per_stage(tx, room)
             levels: dict[int, list[Ready]] = {}
             for pair in left:
-                for ready in self.candidates.stages[pair].tasks():
+                for ready in (one for one in self.candidates.stages[pair].tasks() if one.task not in without):
                     levels.setdefault(ready.priority, []).append(ready)
             self._levels = {priority: level for priority, level in self._levels.items() if priority in levels}
             for priority in sorted(levels, reverse=True):

@@ -7,6 +7,10 @@ SENTENCES: dict[str, str] = {
         "The budget is used up: {spent} of {cap} spent, and the next call may cost {next}. Raise the budget to continue."
         "[[ To raise it: fanfold budget {task} --raise AMOUNT]]"
     ),
+    "budget_spent_own": (
+        "The budget is used up: {spent} of {cap} spent. Raise the budget to continue.[[ To raise it: fanfold budget {task} "
+        "--raise AMOUNT]]"
+    ),
     "budget_spent_unknown": (
         "The budget is used up: {spent} of {cap} spent, {unknown} reserved for calls without an answer, and the next call may "
         "cost {next}. Raise the budget to continue.[[ To raise it: fanfold budget {task} --raise AMOUNT]]"
@@ -33,8 +37,8 @@ SENTENCES: dict[str, str] = {
     "budget_warning": "{share} % of the budget is spent: {spent} of {cap}",
     "budget_shared_warning": "{share} % of the budget of {whose} is spent: {spent} of {cap}",
     "budget_own_exceeded": (
-        "The budget is exceeded: {spent} of {cap} spent, by costs that handlers report themselves. Only calls through Fanfold "
-        "are stopped"
+        "The budget is used up: {spent} of {cap} spent, by costs that handlers report themselves. What runs is finished, and "
+        "nothing new begins"
     ),
     "budget_missing": "A strict budget, or one that allows unknown costs, needs an amount: name the budget.",
     "budget_none": (

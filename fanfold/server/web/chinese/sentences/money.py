@@ -7,6 +7,9 @@ SENTENCES: dict[str, str] = {
         "预算已用完：已花费 {spent}，预算 {cap}，下一次调用可能花费 {next}。提高预算即可继续。"
         "[[提高预算：fanfold budget {task} --raise AMOUNT]]"
     ),
+    "budget_spent_own": (
+        "预算已用完：已花费 {spent}，预算 {cap}。提高预算即可继续。[[提高预算：fanfold budget {task} --raise AMOUNT]]"
+    ),
     "budget_spent_unknown": (
         "预算已用完：已花费 {spent}，预算 {cap}，为未收到回答的调用预留 {unknown}，下一次调用可能花费 {next}。提高预算即可继续。"
         "[[提高预算：fanfold budget {task} --raise AMOUNT]]"
@@ -30,7 +33,9 @@ SENTENCES: dict[str, str] = {
     "budget_waits": "预算的剩余部分已为正在进行的调用预留",
     "budget_warning": "预算已花费 {share}%：{spent}，预算 {cap}",
     "budget_shared_warning": "{whose}的预算已花费 {share}%：{spent}，预算 {cap}",
-    "budget_own_exceeded": "已超出预算：已花费 {spent}，预算 {cap}，费用由处理程序自行报告。只有通过 Fanfold 的调用会被停止",
+    "budget_own_exceeded": (
+        "预算已用完：已花费 {spent}，预算 {cap}，费用由处理程序自行报告。正在处理的条目会完成，不再开始新的条目"
+    ),
     "budget_missing": "严格预算或允许未知费用的预算需要金额：请指明预算。",
     "budget_none": "任务 {task} 没有预算。请指明它可以花费的金额。[[设置预算：fanfold budget {task} --to 5.00]]",
     "budget_by_or_to": "预算可以增加一个金额，或设为一个金额：请只指明其中之一。",

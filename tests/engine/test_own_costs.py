@@ -1,0 +1,123 @@
+"""Costs that handlers report themselves: a task whose budget they have used up is stopped, and nothing is paid for twice."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.engine.tasks.moving.used_up import close_task
+from fanfold.model.task import TaskRow, closed_sample
+from fanfold.model.text.sentences import Sentence
+from tests.engine.live import Live, Switch
+from tests.engine.pipelines import batch
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation with real workers."""
+    made = Live(database_url, tmp_path / "data")
+    yield made
+    made.store.close()
+
+
+def codes(live: Live, task: ff.Task) -> list[str]:
+    """The codes of the reasons of a task's events."""
+    return [event.reason.code for event in live.client.events(task.id) if isinstance(event.reason, Sentence)]
+
+
+def row_of(live: Live, task: ff.Task) -> TaskRow:
+    with live.store.read() as tx:
+        return tx.tasks.resolve(task.id)
+
+
+def test_a_budget_used_up_by_handlers_pauses_the_task_and_raising_it_resumes(live: Live) -> None:
+    ran: list[int] = []
+
+    async def pay(item: Any) -> str:
+        ran.append(item.input)
+        item.used(cost=0.5, model="own")
+        return "paid"
+
+    task = live.client.submit(live.know(batch(handler=pay)), items=list(range(10)), budget=1.5)
+    with live.working(concurrency=1):
+        paused = live.until(task, "paused")
+        assert isinstance(paused.wait_reason, Sentence)
+        assert "The budget is used up: $1.50 of $1.50 spent. Raise the budget to continue" in paused.wait_reason
+        assert (ran, live.client.budget(task.id).spent) == ([0, 1, 2], 1.5)
+        assert codes(live, task).count("budget_own_exceeded") == 1
+        live.client.raise_budget(task.id, by=1)
+        paused = live.until(task, "paused")
+        assert (ran, live.client.budget(task.id).spent) == ([0, 1, 2, 3, 4], 2.5)
+        live.client.raise_budget(task.id, to=100)
+        done = live.until(task, "completed")
+    assert (sorted(ran), done.done, live.client.budget(task.id).spent) == (list(range(10)), 10, 5.0)
+    assert row_of(live, task).sample is None
+
+
+def test_what_runs_when_the_budget_is_used_up_finishes_and_is_paid_once(live: Live) -> None:
+    """Items of two workers run when the budget is used up: they are waited for, since pausing would throw their work away."""
+    ran: list[int] = []
+    go = Switch()
+
+    def pay(item: Any) -> str:
+        ran.append(item.input)
+        if item.input:
+            go.wait()
+        item.used(cost=1, model="own")
+        return "paid"
+
+    task = live.client.submit(live.know(batch(handler=pay)), items=list(range(12)), budget=1)
+    with live.working(concurrency=2), live.working(concurrency=2):
+        eventually(lambda: row_of(live, task).is_closed)
+        begun = len(ran)
+        assert live.client.get(task.id).state == "active"
+        go.free.set()
+        paused = live.until(task, "paused")
+        assert paused.done == len(ran) == begun <= 5
+        assert live.client.budget(task.id).spent == begun
+        live.client.raise_budget(task.id, to=100)
+        live.until(task, "completed")
+    assert sorted(ran) == list(range(12)), "no item ran twice"
+
+
+def test_the_next_stage_begins_although_the_last_item_has_used_up_the_budget(live: Live) -> None:
+    async def pay(item: Any) -> str:
+        item.used(cost=1, model="own")
+        return "paid"
+
+    task = live.client.submit(live.know(batch(handler=pay)), items=[1, 2], budget=2)
+    with live.working(concurrency=1):
+        live.until(task, "completed")
+
+
+def test_a_budget_raised_while_items_still_run_opens_the_task_again(live: Live) -> None:
+    task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=2)
+    number = row_of(live, task).number
+    close_task(live.store, number)
+    assert row_of(live, task).sample == 2, "nothing is spent"
+    with live.store.write() as tx:
+        tx.budgets.settle([f"task:{number}"], 0, 1_000_000_000)
+    close_task(live.store, number)
+    close_task(live.store, number)
+    closed = row_of(live, task)
+    assert (closed.is_closed, closed.opened_sample) == (True, 2)
+    live.client.raise_budget(task.id, by=1)
+    assert row_of(live, task).sample == 2
+
+
+@pytest.mark.parametrize("sample", [0, 1, 7])
+def test_a_task_that_moves_while_it_is_closed_has_the_sample_that_it_had(live: Live, sample: int) -> None:
+    task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=sample)
+    before = row_of(live, task)
+    with live.store.write() as tx:
+        tx.tasks.move(before.number, sample=closed_sample(before.sample))
+    assert (row_of(live, task).is_closed, row_of(live, task).opened_sample) == (True, before.sample)
+    live.client.pause(task.id)
+    assert row_of(live, task).sample == before.sample
+
+
+async def _free(item: Any) -> str:
+    return "done"
