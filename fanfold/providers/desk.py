@@ -22,7 +22,7 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values.chatter import without_chatter
 from fanfold.providers.answer_checks import judge, judge_again
 from fanfold.providers.configuration import Provider, choose, load
-from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan
+from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan, give_back
 from fanfold.providers.costs.ledger_rows import ledger_row, storable
 from fanfold.providers.flights import Flight, Flights
 from fanfold.providers.inquiry import Inquiry
@@ -314,7 +314,7 @@ class Desk:
         """If the service supports idempotency keys, this answer also settles earlier calls with the same key."""
         if inquiry.provider.idempotency_header and begun.call is not None:
             with self.store.write() as tx:
-                self.budget.give_back(tx, tx.calls.withdraw_repeated(begun.call, inquiry.asking.item, key))
+                give_back(tx, tx.calls.withdraw_repeated(begun.call, inquiry.asking.item, key))
 
     def account(
         self,

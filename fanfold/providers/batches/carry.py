@@ -106,7 +106,8 @@ class Carrier:
         """Make a batch of as many questions as fit. Its first step will send it."""
         connection = self._connection(self.providers[group.provider])
         members = self._fitting(group, connection)
-        if not members or not await passes_trial(self.store, connection, self.providers[group.provider], members):
+        provider = self.providers[group.provider]
+        if not members or not await passes_trial(self.store, connection, provider, members, self.worker):
             return
         name = f"b-{secrets.token_hex(6)}"
 

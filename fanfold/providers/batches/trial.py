@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer
-from fanfold.model.money.batch import LIVE, MemberState
+from fanfold.model.money.batch import LIVE, UNREGISTERED, MemberState
 from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import Connection, unpacked_request
 from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
+from fanfold.providers.costs.call_budget import give_back
 from fanfold.providers.desk import packed
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
@@ -24,21 +25,27 @@ from fanfold.store.store import Store, Transaction
 log = logging.getLogger("fanfold.batches")
 
 
-async def passes_trial(store: Store, connection: Connection, provider: Provider, members: Sequence[MemberRow]) -> bool:
-    """Whether the batch may be sent now: it is small, or its model has already answered a question of each of its tasks.
+async def passes_trial(
+    store: Store, connection: Connection, provider: Provider, members: Sequence[MemberRow], worker: str
+) -> bool:
+    """Whether the batch may be sent now: it is small, or its model has accepted a question of each of its tasks.
 
-    Otherwise one question is asked live, and the result is False: the next round makes the batch without that question.
+    Otherwise one question is asked live, and the result is False: the next round makes the batch without that question. A bad
+    answer is an answer: what is tried is whether the service accepts the request. If no answer comes, the question is repeated
+    only where the service knows idempotency keys; elsewhere each repetition might be paid for.
     """
     if not store.settings.batch_trial or len(members) < store.settings.batch_trial:
         return True
     with store.read() as tx:
-        if tx.batches.has_answered(provider.name, members[0].model, {member.task for member in members}):
+        tasks, is_repeatable = {member.task for member in members}, bool(provider.idempotency_header)
+        if tx.batches.has_tried(provider.name, members[0].model, tasks, unanswered=not is_repeatable):
             return True
         found = tx.batched.with_request(members[0].id)
-    if found is None or found.request is None:
-        return False
+        is_known = tx.answers.get(members[0].key) is not None
+    if is_known or found is None or found.request is None:
+        return is_known
     asked = PaidAnswer(found, NOT_TOLD, LIVE)
-    call = store.transact(lambda tx: tx.calls.begin(asked.row(provider, ASKED)))
+    call = store.transact(lambda tx: _begin(tx, asked, provider, worker, store.settings.lease_seconds))
     if call is None:
         return False
     try:
@@ -47,7 +54,7 @@ async def passes_trial(store: Store, connection: Connection, provider: Provider,
         reply = await connection.live.call(replace(request, headers=headers))
     except ServiceTrouble as problem:
         trouble = problem
-        store.transact(lambda tx: _failed(tx, call, asked.row(provider, NO_ANSWER), members, trouble))
+        store.transact(lambda tx: _failed(tx, call, asked.row(provider, NO_ANSWER), members, trouble, worker))
         return False
     try:
         outcome, text = TAKEN, judge(reply)
@@ -60,21 +67,40 @@ async def passes_trial(store: Store, connection: Connection, provider: Provider,
         raw = None if outcome == TAKEN else reply.text
         if tx.calls.settle(call, answer.row(provider, outcome, raw)) and outcome == TAKEN:
             tx.answers.keep(found.key, packed(Answer(text, provider.name, found.model)))
-        if provider.idempotency_header:
-            tx.calls.withdraw_repeated(call, found.item, found.key)  # The service treated them as one call.
+        else:
+            tx.answers.give_up(found.key, worker)
+        # The service treated calls with one key as one call.
+        lost = tx.calls.withdraw_repeated(call, found.item, found.key) if provider.idempotency_header else []
         tx.batched.settle([member.id for member in waiting], MemberState.ANSWERED)
         tx.batched.wake([member.item for member in waiting])
         tx.batched.free_budgets()
+        give_back(tx, lost)
         charge(tx, provider, [answer])
 
     store.transact(keep)
     return False
 
 
+def _begin(tx: Transaction, asked: PaidAnswer, provider: Provider, worker: str, lease_seconds: float) -> int | None:
+    """Record the call; None if another worker asks this question now, or its item is gone."""
+    member = asked.member
+    if not tx.answers.begin(member.key, worker, provider.timeout + 30, member.item, lease_seconds):
+        return None
+    if not worker.startswith(UNREGISTERED):
+        tx.answers.hold(member.key, worker)
+    return tx.calls.begin(asked.row(provider, ASKED))
+
+
 def _failed(
-    tx: Transaction, call: int, row: dict[str, Any], members: Sequence[MemberRow], trouble: ServiceTrouble
+    tx: Transaction,
+    call: int,
+    row: dict[str, Any],
+    members: Sequence[MemberRow],
+    trouble: ServiceTrouble,
+    worker: str,
 ) -> None:
     """If the service refuses the request, it would refuse them all, so all fail with this reason. Other trouble may pass."""
+    tx.answers.give_up(members[0].key, worker)
     if trouble.unknown:
         tx.calls.settle(call, row)
     else:

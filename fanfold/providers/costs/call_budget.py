@@ -192,13 +192,6 @@ class CallBudget:
         """The call may have been charged: its reservation stays, and is shown as unknown."""
         self._change(tx, plan, 0, unknown=plan.amount)
 
-    def give_back(self, tx: Transaction, lost: Sequence[LostCall]) -> None:
-        """Release the reservations of unanswered calls that the service took for the same call as a later one."""
-        for call in lost:
-            is_held = call.outcome == NO_ANSWER
-            reserved, unknown = (0, -call.reserved) if is_held else (call.reserved, 0)
-            tx.budgets.settle(call.scopes, reserved, 0, unknown=unknown)
-
     def _change(self, tx: Transaction, plan: CallPlan, cost: int, unknown: int = 0, unpriced: int = 0) -> None:
         task = plan.inquiry.asking.task
         count_cost(tx, task, plan.rules.scopes, plan.amount, cost, unknown=unknown, unpriced=unpriced)
@@ -265,6 +258,14 @@ def count_cost(
     """Release what calls of a task reserved, count what they cost, and warn if a budget is nearly used up."""
     settled = tx.budgets.settle(scopes, reserved, cost, unknown=unknown, unpriced=unpriced)
     tx.events.add([_warning(task, one) for one in settled if one.spent - cost < WARN_AT * one.cap <= one.spent])
+
+
+def give_back(tx: Transaction, lost: Sequence[LostCall]) -> None:
+    """Release the reservations of unanswered calls that the service took for the same call as a later one."""
+    for call in lost:
+        is_held = call.outcome == NO_ANSWER
+        reserved, unknown = (0, -call.reserved) if is_held else (call.reserved, 0)
+        tx.budgets.settle(call.scopes, reserved, 0, unknown=unknown)
 
 
 def _differs(row: BudgetRow, cap: int, shared: Any) -> bool:

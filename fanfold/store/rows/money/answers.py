@@ -111,6 +111,10 @@ class Answers:
         values = {"question": key, "asker": asker, "seconds": seconds, "of": item, "lease_seconds": lease_seconds}
         return bool(run(self.connection, reserve_statement(self.clock), values))
 
+    def hold(self, key: str, worker: str) -> None:
+        """Note which worker asks a reserved question, if its item does not say: then the reservation ends with that worker."""
+        self.connection.execute(sa.update(answers).where(answers.c.key == key).values(worker=worker))
+
     def keep(self, key: str, body: str) -> None:
         """Store an answer, even if another worker reserved the question."""
         run(self.connection, keep_statement(self.clock), {"question": key, "given": body})

@@ -13,7 +13,7 @@ from fanfold.model.lifecycle import sources, targets
 from fanfold.model.money.batch import BATCH_MOVES, OPEN_BATCHES, UNREGISTERED, Batch, BatchState, MemberState
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.rows.money.answers import TAKEN
+from fanfold.store.rows.money.answers import ASKED, CACHED, NO_ANSWER
 from fanfold.store.rows.money.batched_questions import Group, MemberRow
 from fanfold.store.schema.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
 from fanfold.store.schema.tables import calls, tasks, workers
@@ -77,10 +77,14 @@ class Batches:
         found = self.connection.execute(sa.select(sa.func.min(batches.c.tokens)).where(recent)).scalar()
         return None if found is None else int(found)
 
-    def has_answered(self, provider: str, model: str, of_tasks: Collection[int]) -> bool:
-        """Whether a model has given at least one good answer for each of these tasks."""
-        good = sa.and_(calls.c.task.in_(of_tasks), calls.c.provider == provider, calls.c.model == model)
-        found = sa.select(sa.func.count(calls.c.task.distinct())).where(good, calls.c.outcome == TAKEN)
+    def has_tried(self, provider: str, model: str, of_tasks: Collection[int], *, unanswered: bool) -> bool:
+        """Whether a model has answered, well or not, at least once for each of these tasks.
+
+        With ``unanswered``, a call that ended without an answer counts as well.
+        """
+        mine = sa.and_(calls.c.task.in_(of_tasks), calls.c.provider == provider, calls.c.model == model)
+        open_ones = [ASKED, CACHED, *(() if unanswered else (NO_ANSWER,))]
+        found = sa.select(sa.func.count(calls.c.task.distinct())).where(mine, calls.c.outcome.not_in(open_ones))
         return self.connection.execute(found).scalar_one() >= len(of_tasks)
 
     def begin(self, name: str, group: Group, members: Sequence[MemberRow], worker: str, seconds: float) -> int | None:
