@@ -73,6 +73,11 @@ def rate_limited(after: float | None = None) -> Scripted:
     return Scripted(trouble=TroubleKind.LIMITED, said="answered 429: too many requests", after=after)
 
 
+def quota_used_up(after: float = 86_400.0) -> Scripted:
+    """The daily quota of the model is used up. The next model of the chain is asked; the last one is waited for."""
+    return Scripted(trouble=TroubleKind.QUOTA, said="answered 429: the daily quota is used up", after=after)
+
+
 def refused() -> Scripted:
     """The key, the account or the model is not accepted (401 to 404). Several in a row pause the task."""
     return Scripted(trouble=TroubleKind.REFUSED, said="answered 401: the key is not accepted")

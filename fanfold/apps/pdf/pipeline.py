@@ -17,7 +17,7 @@ from fanfold.apps.pdf import chinese
 from fanfold.apps.pdf.inputs import kinds
 from fanfold.apps.pdf.inputs.parts import Parts, read_parts
 from fanfold.apps.pdf.inputs.pictures import as_pdf
-from fanfold.apps.pdf.options import OPTIONS, Options
+from fanfold.apps.pdf.options import LOCAL, OPTIONS, Options
 from fanfold.apps.pdf.output import binding, forms
 from fanfold.apps.pdf.output.document_facts import line_boxes, pdf_facts
 from fanfold.apps.pdf.pages import ocr
@@ -28,6 +28,8 @@ from fanfold.apps.pdf.pages.windows import windows
 from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading.document import Picture
 from fanfold.apps.pdf.sentences import KINDS, say_of_pdf
+from fanfold.errors import NotAsked
+from fanfold.model.words import QUOTA
 
 
 def _preview(page: dict[str, Any]) -> bytes:
@@ -207,15 +209,32 @@ async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: 
     try:
         answer = await item.ask(options.wording, images=[picture.jpeg], check=check, fallback=options.models_after)
     except ff.NoAnswer as problem:
-        if not layer.needs_ocr:
-            item.degraded(say_of_pdf("layer_instead", why=problem.message))
-            return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
-        if options.ocr == "never" or not ocr.available():
+        if not _can_do_without(options, layer):
             raise
-        item.degraded(say_of_pdf("ocr_instead", why=problem.message))
-        return await _recognised(item, options, layer, picture)
+        return await _without_model(item, options, layer, picture, problem.message)
+    except NotAsked as problem:
+        is_over = problem.reason.code == QUOTA and LOCAL in options.fallback
+        if not is_over or not _can_do_without(options, layer):
+            raise
+        return await _without_model(item, options, layer, picture, problem.reason.message)
     notes = [*answer.tried, *(["text around the answer was removed"] if answer.cleaned else [])]
     return await _finished(item, options, answer.text, answer.source, picture, note="; ".join(notes) or None)
+
+
+def _can_do_without(options: Options, layer: PageText) -> bool:
+    """Whether a page can be converted here, without a model."""
+    return not layer.needs_ocr or (options.ocr != "never" and ocr.available())
+
+
+async def _without_model(
+    item: ff.ItemWork, options: Options, layer: PageText, picture: Picture, why: str
+) -> dict[str, Any]:
+    """The page from its text layer or, for a scan, by OCR, marked as degraded."""
+    if not layer.needs_ocr:
+        item.degraded(say_of_pdf("layer_instead", why=why))
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
+    item.degraded(say_of_pdf("ocr_instead", why=why))
+    return await _recognised(item, options, layer, picture)
 
 
 async def _finished(

@@ -7,7 +7,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.extract import extract
-from fanfold.testing import Engine, busy, rate_limited, rejected
+from fanfold.testing import Engine, busy, quota_used_up, rate_limited, rejected
 from tests.apps.extract.answering import honest
 from tests.apps.extract.test_pipeline import KNOWN, PAPER, TEMPLATE, rows
 from tests.installation import Installation
@@ -56,6 +56,16 @@ def test_permanent_errors_fail_at_once_and_temporary_ones_are_tried_again(engine
     assert (second.state, second.failures) == ("done", 2)
     assert (third.state, third.failures) == ("done", 0)
     assert engine.task(task).state == "completed"
+
+
+def test_a_used_up_daily_quota_goes_to_the_next_model(engine: Engine) -> None:
+    engine.answer(quota_used_up(), model="large")
+    engine.answer(honest(KNOWN), model="small")
+    options = OPTIONS | {"model": "openai:large", "fallback": ["openai:small"]}
+    task = engine.submit(extract, items=papers(2), options=options)
+    engine.run()
+    assert (engine.task(task).state, {item.state for item in engine.items(task, "extract")}) == ("completed", {"done"})
+    assert engine.clock.seconds < 60
 
 
 def test_the_row_of_the_task_is_not_written_while_documents_are_asked_about(installation: Installation) -> None:

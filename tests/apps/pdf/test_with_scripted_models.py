@@ -9,7 +9,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.pages import ocr
-from fanfold.testing import Engine, answer, busy, rate_limited, refused, unknown_outcome
+from fanfold.testing import Engine, answer, busy, quota_used_up, rate_limited, refused, unknown_outcome
 from tests.apps.pdf.making import make_blank, make_pdf, make_scan
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
@@ -76,6 +76,17 @@ def test_an_answer_that_lost_the_text_goes_to_the_next_model(engine: Engine, boo
     assert [request.model for request in engine.requests] == ["large", "large", "small"]
     assert engine.item(task, "2").output["engine"] == "openai:small"
     assert task.degraded == 1
+
+
+def test_a_used_up_daily_quota_goes_to_the_next_model_and_then_to_what_is_here(engine: Engine, book: Path) -> None:
+    engine.answer(quota_used_up(), model="large")
+    engine.answers(GOOD, quota_used_up(), model="small")
+    engine.answer(quota_used_up(), model="small")
+    one = convert(engine, book, model="openai:large", fallback=["openai:small"], pages="2")
+    two = convert(engine, book, model="openai:large", fallback=["openai:small", "local"], pages="1")
+    done = [engine.item(task, page).output["engine"] for task, page in ((one, "2"), (two, "1"))]
+    assert done == ["openai:small", "text layer"]
+    assert engine.clock.seconds < 60
 
 
 def test_a_rate_limit_takes_time_and_nothing_else(engine: Engine, book: Path) -> None:

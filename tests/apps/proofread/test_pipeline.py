@@ -9,7 +9,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.proofread import proofread, translate
 from fanfold.apps.proofread.checks import first_difference
-from fanfold.testing import Engine, busy, cut_off, filtered
+from fanfold.testing import Engine, busy, cut_off, filtered, quota_used_up
 from tests.apps.proofread.answering import MARK, each, paragraphs, replacing, told
 from tests.apps.proofread.archives import docx, epub
 
@@ -132,6 +132,15 @@ def test_the_next_model_is_asked_only_about_what_the_first_could_not_do(engine: 
     assert [len(paragraphs(one.prompt)) for one in engine.requests if one.model == "small"] == [1]
     assert text_of(engine, task).count("nigth") == 1
     assert report_of(engine, task)["models"] == {"openai:large": 4, "openai:small": 1}
+    assert "openai:small" in str(engine.items(task)[0].degraded)
+
+
+def test_a_used_up_daily_quota_goes_to_the_next_model_at_once(engine: Engine, novel: Path) -> None:
+    engine.answer(quota_used_up(), model="large")
+    engine.answer(each(CORRECT), model="small")
+    task = submitted(engine, novel, fallback=["openai:small"])
+    assert (task.degraded, text_of(engine, task)) == (1, CORRECT(NOVEL))
+    assert [one.model for one in engine.requests] == ["large", "small"]
     assert "openai:small" in str(engine.items(task)[0].degraded)
 
 

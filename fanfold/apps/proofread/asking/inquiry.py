@@ -33,6 +33,8 @@ from fanfold.apps.proofread.checks import (
 from fanfold.apps.proofread.chunks import Part
 from fanfold.apps.proofread.glossary import terms_in
 from fanfold.apps.proofread.sentences import say_of_proofread
+from fanfold.errors import NotAsked
+from fanfold.model.words import QUOTA
 
 Asking = Callable[..., Awaitable[ff.Answer]]
 FINISHES = {"cut_off": "length", "filtered": "content_filter", "refusal": "refusal"}
@@ -123,6 +125,11 @@ class Inquiry:
             )
         except ff.NoAnswer as problem:
             return self._unanswered(step, problem, outcome)
+        except NotAsked as problem:
+            if problem.reason.code != QUOTA or step.model + 1 >= len(self.models):
+                raise
+            outcome.defects[QUOTA] += 1
+            return Judged({}, step.parts, (Defect(QUOTA, problem.reason.message),))
         # Answers that every application rejects, such as one that is cut off, were asked again once before this one.
         outcome.defects.update({"asked_again": len(answer.tried)} if answer.tried else {})
         outcome.cleanings.update({"remarks": 1} if answer.cleaned else {})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fanfold.apps.proofread.checks.defect import Defect
+from fanfold.model.words import QUOTA
 
 
 class Rung(StrEnum):
@@ -55,6 +56,8 @@ def next_steps(step: Step, again: Sequence[str], defects: Sequence[Defect], mode
         return ()
     names = {defect.name for defect in defects}
     told = tuple(defects)
+    if QUOTA in names:
+        return _other_model(step, again, (), models)  # It has seen nothing of this chunk yet.
     if "refused" in names:
         # The same model would refuse again.
         return _other_model(step, again, told, models) or _halves(step, again, told) or (_gap(step, again, told),)
