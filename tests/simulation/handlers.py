@@ -18,6 +18,7 @@ from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
 from tests.simulation.batched import BatchService, Lane
 from tests.simulation.faults import HANDLER, Faults
+from tests.simulation.limited import LimitedService
 from tests.simulation.money import Till
 from tests.simulation.parts import STAGE
 from tests.simulation.purse import OWN_PARTS, Purse
@@ -62,6 +63,8 @@ class Witness:
     """The way of questions to batches."""
     purse: Purse = field(init=False)
     """Pays for calls within the budgets of tasks."""
+    limited: LimitedService = field(init=False)
+    """Allows some calls per minute."""
 
     def begins(self, work: Work) -> None:
         """A handler starts: no lease is ever given out twice."""
@@ -135,6 +138,9 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
             _write(item, number)
             await asyncio.sleep(0.6)
         await _slept(item.input["plan"])
+        for number in range(item.memory.get("queued", 0), item.input["plan"]["queues"]):
+            await witness.limited.call()
+            item.remember(queued=number + 1)  # As an answer that is cached.
         if item.input["plan"]["asks"]:
             await witness.lane.ask(item)
         if item.input["plan"]["job"]:

@@ -44,6 +44,7 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "costs": (True,),
     "asks": (True,),
     "pays": (1, 2),
+    "queues": (1, 3, 6),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
@@ -52,8 +53,17 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     ),
 }
 """What an item may do, and how: take long, fail, be hopeless in an `each`, meet a rate limit, wait, stream, report, write."""
-OF_FEATURES = {"job": "external", "calls": "paid", "costs": "paid", "asks": "batches", "pays": "budgets"}
+OF_FEATURES = {
+    "job": "external",
+    "calls": "paid",
+    "costs": "paid",
+    "asks": "batches",
+    "pays": "budgets",
+    "queues": "limits",
+}
 """What items do only where the run has a feature, and then in any case."""
+ALWAYS = ("queues",)
+"""What each item does where it is allowed: a limit is reached only by many calls."""
 HABITS = sorted(BEHAVIOUR.keys() - OF_FEATURES.keys())
 
 
@@ -77,14 +87,14 @@ class Shape:
     @classmethod
     def drawn(cls, dice: random.Random, features: Features) -> Shape:
         """Any that makes sense; external jobs need an `each` stage in the loop."""
-        needs_each = features.external or features.batches
+        needs_each = features.external or features.batches or features.limits
         kinds = dice.choice([kinds for kinds in SEQUENCES if not needs_each or "each" in kinds])
         one = dice.choice((None, None, 1, 2))
         several = dice.random() < 0.25
         limits = tuple(dice.choice((None, 1, 2)) if several else one if kind == "each" else None for kind in kinds)
         return cls(
             kinds,
-            in_loop=features.external or features.batches or dice.random() < 0.4,
+            in_loop=features.external or features.batches or features.limits or dice.random() < 0.4,
             gate=dice.choice((None, None, None, "merge", "each")),
             limits=limits,
             takes=tuple(dice.choice((0.0, 0.0, 1.0, 6.0)) for _ in kinds),
@@ -127,7 +137,7 @@ class Habits:
             if self.numeric:
                 item["key"] = str(dice.choice((number + 1, number + 1, number + 2, 100 + number, 100 + number)))
             for name in sorted(self.allowed):
-                if dice.random() < self.trouble:
+                if name in ALWAYS or dice.random() < self.trouble:
                     item[name] = dice.choice(BEHAVIOUR[name])
             found.append(item)
         return found
@@ -153,6 +163,7 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "costs",
         "asks",
         "pays",
+        "queues",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 

@@ -16,6 +16,7 @@ from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
+from tests.simulation.limited import the_limit_is_whole
 from tests.simulation.schedule import Violation
 from tests.simulation.watch import Row, outputs, require
 
@@ -53,6 +54,8 @@ def reckon(world: World) -> None:
     all_is_accounted_for(world)
     if world.features.batches:
         every_answer_is_paid_and_counted_once(world)
+    if world.features.limits:
+        the_limit_is_whole(world)
     nothing_is_left_over(world)
 
 

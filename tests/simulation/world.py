@@ -42,6 +42,8 @@ from fanfold.model import retry
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.providers.batches import carry, deliver, question_lane
 from fanfold.providers.costs import call_budget, measured_costs
+from fanfold.providers.limits import blocks
+from fanfold.providers.limits import shared as shared_limit
 from fanfold.settings import Settings
 from fanfold.store import store as store_room
 from fanfold.store.files import folder as blobs
@@ -50,12 +52,14 @@ from fanfold.store.items.large import drafts
 from fanfold.store.items.large import reset_queue as stored_resets
 from fanfold.store.rows import removal as stored_removal
 from fanfold.store.upgrade.migrate import ensure
+from tests.simulation import limited
 from tests.simulation.batched import AGAIN_SECONDS, PROVIDER, InOneThread, Lane, are_over, carry_in_the_run
 from tests.simulation.database import SimulatedStore
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
 from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.leftovers import move_in
+from tests.simulation.limited import LimitedService
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Habits, Shape, made, plain_item
@@ -94,6 +98,8 @@ class Size:
 
 SMALL = Size(tasks=(1,), items=(1, 2, 3), workers=(1, 2), acts=(1, 2, 3, 4))
 LARGE_RUN = Size(tasks=(1, 2, 3), items=(1, 2, 3, 5), workers=(1, 2, 3), acts=(3, 6, 9, 12))
+BUSY = Size(tasks=(1, 2), items=(2, 3, 5), workers=(2, 3), acts=(2, 4, 6))
+"""Several processes with many calls, which a shared limit needs."""
 SIZES = (*[SMALL] * 7, LARGE_RUN)
 """Most runs are small: most races need two workers and two items, and there are more runs for the time."""
 
@@ -238,13 +244,19 @@ class World:
             self.faults.odds.short = self.dice.choice((0.1, 0.4))
         if self.features.stalls:
             self.faults.odds.stall = self.dice.choice((0.03, 0.15))
-        if self.features.external or self.features.batches:
+        if self.features.external or self.features.batches or self.features.limits:
             self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
         self.witness.lane, self.witness.purse = Lane(self.store), Purse(self.store)
+        limits = random.Random(self.seed ^ 0x11317)
+        self.witness.limited = LimitedService(
+            self.store, self.faults, limits.choice(limited.RATES), limits.choice(limited.IN_FLIGHT)
+        )
         if self.features.decides:
             self.witness.merge_seconds = self.dice.choice((0.0, 1.0, 4.0))
         self.size = self.dice.choice(SIZES)
+        if self.features.limits:
+            self.size = BUSY
         self.habits = Habits.drawn(self.dice, self.features)
         self.same_machine = self.dice.random() < 0.5
         shapes = [Shape.drawn(self.dice, self.features) for _ in range(self.dice.choice((1, 1, 2)))]
@@ -587,7 +599,7 @@ def on_stage() -> Iterator[None]:
         (sweep, "CLEAN_ROWS", CHUNK),
         (stored_removal, "CHUNK", 4 * CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
-        *((module, "random", LUCK) for module in (store_room, call_budget)),
+        *((module, "random", LUCK) for module in (store_room, call_budget, shared_limit, blocks)),
         (blobs, "_opened", opened_in_the_run),
         (shortages.Shortages, "probe", probed_in_the_run),
     ]
