@@ -24,7 +24,7 @@ ENGLISH: dict[str, str] = {
     "not_a_file": "{file} cannot be read: {why:bare}.",
     "too_large": "{file} is {size} MB, but the limit is {limit} MB. Split it into several files.",
     "damaged_archive": (
-        "{file} is damaged or is not a {format} file: it cannot be opened as an archive. Save or download it again."
+        "{file} is not a valid {format} file, or is damaged: it cannot be opened. Save or download it again."
     ),
     "unknown_rule": "There is no rule {rule!r}. The rules are {rules}.",
     "chunks_incomplete": "The chunks of the text lack block {block}. This is a bug in Fanfold; nothing was sent.",
@@ -41,6 +41,11 @@ ENGLISH: dict[str, str] = {
     "markers_garbled": "a marker is garbled, or the markers overlap",
     "too_many_changes": "more than {allowed} of {size} characters were changed",
     "numbers_changed": "numbers were changed: missing {lost}, new {added}",
+    "numbers_moved": "numbers changed places: {before} became {after}",
+    "words_joined": "words were joined: {word!r}",
+    "punctuation_lost": "most of the punctuation is missing",
+    "left_over": "a passage of the source was left as it is: {passage!r}",
+    "other_characters": "the Chinese characters are not those of {language}: traditional instead of simplified, or the reverse",
     "names_changed": "these names were changed: {names}",
     "length_unusual": "the answer has {size} characters, the source {source}",
     "wrong_script": "only {percent} % of the answer is in the script of {language}",

@@ -203,3 +203,69 @@ def test_a_polite_sentence_stays_unless_the_rest_is_a_good_answer() -> None:
     answer = "Here is the corrected text:\nIt rained."
     assert clean_answer(answer, accept=lambda text: False).text == answer
     assert clean_answer(answer, accept=lambda text: text == "It rained.").cleanings == ("greeting",)
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        ("It lasted from 5 to 7.", "It lasted from 7 to 5."),
+        ("他三十年前离开了家。", "他五十年前离开了家。"),
+        ("It was -5 degrees.", "It was 5 degrees."),
+        ("It cost 50% more.", "It cost 50 more."),
+        ("It cost $3 then.", "It cost 3 then."),
+    ],
+)
+def test_numbers_keep_their_order_their_signs_and_their_units(source: str, answer: str) -> None:
+    [name] = names(Contract(Mode.PROOFREAD), source, answer)
+    assert name in ("numbers_moved", "numbers_changed")
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [("pages 5-7, ５０ ％ off", "pages 5–7, 50% off"), ("它们在以起", "它们在一起"), ("−5 °C", "-5 °C")],
+)
+def test_a_number_in_another_form_is_the_same_number(source: str, answer: str) -> None:
+    assert "numbers_changed" not in names(Contract(Mode.PROOFREAD), source, answer)
+
+
+def test_a_budget_of_zero_allows_nothing() -> None:
+    assert names(Contract(Mode.PROOFREAD, budget=0.0), "The rain fell.", "The ruin fell.") == ["too_many_changes"]
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "found"),
+    [
+        ("The rain fell on the old town.", "Therainfellontheoldtown.", ["words_joined"]),
+        ("T h e r a i n f e l l .", "The rain fell.", []),
+        ("雨停了，天亮了，他走了。", "雨停了天亮了他走了", ["punctuation_lost"]),
+        ("雨停了. . . . . . 他走了。", "雨停了……他走了。", []),
+        ("雨停了。", "雨停了" + "。" * 200, ["length_unusual"]),
+    ],
+)
+def test_format_mode_neither_joins_words_nor_loses_punctuation(source: str, answer: str, found: list[str]) -> None:
+    assert names(Contract(Mode.FORMAT), source, answer) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "answer", "found"),
+    [
+        ("en", RAIN, ENGLISH + RAIN[:24], ["left_over"]),
+        ("en", "他写下“龙”字。", "He wrote the character “龙”.", []),
+        ("zh", ENGLISH, "雨下得很急，" + ENGLISH[:24] + "我推开了便利店的玻璃门，外面没有人，只有风。", ["left_over"]),
+        ("zh", ENGLISH, "雨下得很急，這個時候沒有人來，我們還在說話。", ["other_characters"]),
+        ("zh-TW", ENGLISH, "雨下得很急，这个时候没有人来，我们还在说话。", ["other_characters"]),
+        ("zh-TW", ENGLISH, "雨下得很急，這個時候沒有人來，我們還在說話。", []),
+    ],
+)
+def test_a_translation_leaves_nothing_over_and_is_in_the_right_characters(
+    language: str, source: str, answer: str, found: list[str]
+) -> None:
+    found_names = names(Contract(Mode.TRANSLATE, language=language), source, answer)
+    assert [name for name in found_names if name != "wrong_script"] == found
+
+
+def test_a_number_that_became_another_one_in_translation_is_a_warning() -> None:
+    contract = Contract(Mode.TRANSLATE, language="zh")
+    (defect,) = check_part(contract, "It happened in 1986.", "那是一九八六年，也就是1968年的事。")
+    assert (defect.name, defect.severity) == ("numbers_changed", Severity.SOFT)
+    assert check_part(contract, "It took 212 steps.", "一共走了二百一十二级台阶。") == []

@@ -132,3 +132,25 @@ def test_runs_of_any_shape_survive(parts: list[str], words: list[str]) -> None:
             assert document.startswith(source[: block.place.start])
             if tracked and re.findall("⟦/?[0-9]+⟧", text):
                 assert rejected(inside) == re.sub("⟦/?[0-9]+⟧", "", block.text)
+
+
+def test_a_page_break_stays_and_the_text_beside_it_is_found(tmp_path: Path) -> None:
+    run = '<w:r><w:br w:type="page"/><w:t>第二章 雨</w:t></w:r>'
+    (tmp_path / "book.docx").write_bytes(docx(f"<w:document xmlns:w='w'><w:p>{run}</w:p></w:document>"))
+    book = read_book(tmp_path / "book.docx")
+    assert book.blocks[0].text == "第二章 雨"
+    assert run.replace("雨", "雪") in document_with(book, {"1": "第二章 雪"}, tmp_path)
+    tracked = document_with(book, {"1": "第二章 雪"}, tmp_path, Tracked())
+    assert tracked.count('<w:br w:type="page"/>') == 1
+    assert accepted(tracked) == "第二章 雪"
+
+
+def test_runs_that_differ_in_nothing_visible_have_no_markers(tmp_path: Path) -> None:
+    hinted = '<w:r><w:rPr><w:rFonts w:hint="eastAsia"/></w:rPr><w:t>雨</w:t></w:r>'
+    english = '<w:r><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>rain</w:t></w:r>'
+    (tmp_path / "book.docx").write_bytes(
+        docx(f"<w:document xmlns:w='w'><w:p>{hinted}{english}{hinted}</w:p></w:document>")
+    )
+    book = read_book(tmp_path / "book.docx")
+    assert book.blocks[0].text == "雨rain雨"
+    assert hinted + english.replace("rain", "ruin") + hinted in document_with(book, {"1": "雨ruin雨"}, tmp_path)

@@ -177,3 +177,25 @@ def test_markup_of_any_shape_survives(fragments: list[str]) -> None:
             assert text[: block.place.start] == page[: block.place.start]
             assert text.endswith(page[block.place.end :])
             assert len(text) == len(page) + 1
+
+
+def test_names_with_a_prefix_raw_text_and_own_entities_are_understood(tmp_path: Path) -> None:
+    page = (
+        '<!DOCTYPE html [<!ENTITY who "Ann">]><html><body><p>A <m:math><m:mi>x</m:mi></m:math> of &who;&mdash;end</p>'
+        "<p><![CDATA[1 < 2 & so]]> on</p><h:p>one <h:em>two</h:em> three</h:p></body></html>"
+    )
+    (tmp_path / "book.epub").write_bytes(epub(page))
+    book = read_book(tmp_path / "book.epub")
+    assert [block.text for block in book.blocks if block.place.member == PAGE] == [
+        "A ⟦1⟧ of ⟦2⟧—end",
+        "1 < 2 & so on",
+        "one ⟦1⟧two⟦/1⟧ three",
+    ]
+    changed = {id_of(book, "A "): "B ⟦1⟧ of ⟦2⟧—end", id_of(book, "1 <"): "1 < 3 & so on"}
+    written = page_with(book, changed, tmp_path)
+    assert "<p>B <m:math><m:mi>x</m:mi></m:math> of &who;&mdash;end</p><p>1 &lt; 3 &amp; so on</p>" in written
+
+
+def test_what_xml_forbids_is_never_written(book: Book, tmp_path: Path) -> None:
+    page = page_with(book, {id_of(book, "尾巴"): "尾\x07巴\x00\ud800了"}, tmp_path)
+    assert "尾巴了" in page

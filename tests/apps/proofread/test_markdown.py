@@ -125,3 +125,36 @@ def test_markdown_of_any_shape_survives(pieces: list[str]) -> None:
             data = write_book(book, {block.id: block.text + "。"}, Path(folder) / "out.md").read_bytes()
             start, end = block.place.start, block.place.end
             assert data[:start] + path.read_bytes()[start:end] + data[end + 3 :] == path.read_bytes()
+
+
+def test_anchors_addresses_and_links_by_label_are_protected(tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text(
+        "# Rain {#rain}\n\nSee [short], [text][] and [more][short], or ask me@x.org :smile: now.\n\n[short]: /a\n[text]: /b\n"
+    )
+    texts = [block.text for block in read_book(path).blocks]
+    assert texts == ["Rain", "See ⟦1⟧, ⟦2⟧ and ⟦3⟧more⟦/3⟧, or ask ⟦4⟧ ⟦5⟧ now."]
+
+
+def test_a_cell_with_an_escaped_bar_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text("| one | a \\| b |\n|---|---|\n| two | c |\n")
+    book = read_book(path)
+    assert [block.text for block in book.blocks] == ["one", "a ⟦1⟧ b", "two", "c"]
+    assert write_book(book, {"2": "x ⟦1⟧ b"}, tmp_path / "o.md").read_text().startswith("| one | x \\| b |\n")
+
+
+@pytest.mark.parametrize(
+    ("block", "text", "written"),
+    [
+        ("1", "Head\nof two", "# Head of two\n\n| one |\n|---|\n\nPlain text.\n"),
+        ("2", "a|b\nc", "# Head\n\n| a\\|b c |\n|---|\n\nPlain text.\n"),
+        ("3", "# No head\n\n1986. A year", "# Head\n\n| one |\n|---|\n\n\\# No head\n1986\\. A year\n"),
+    ],
+)
+def test_a_new_text_begins_no_other_block(block: str, text: str, written: str, tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text("# Head\n\n| one |\n|---|\n\nPlain text.\n")
+    made = write_book(read_book(path), {block: text}, tmp_path / "o.md")
+    assert made.read_text() == written
+    assert len(read_book(made).blocks) == 3

@@ -135,15 +135,6 @@ def test_the_next_model_is_asked_only_about_what_the_first_could_not_do(engine: 
     assert "openai:small" in str(engine.items(task)[0].degraded)
 
 
-def test_a_used_up_daily_quota_goes_to_the_next_model_at_once(engine: Engine, novel: Path) -> None:
-    engine.answer(quota_used_up(), model="large")
-    engine.answer(each(CORRECT), model="small")
-    task = submitted(engine, novel, fallback=["openai:small"])
-    assert (task.degraded, text_of(engine, task)) == (1, CORRECT(NOVEL))
-    assert [one.model for one in engine.requests] == ["large", "small"]
-    assert "openai:small" in str(engine.items(task)[0].degraded)
-
-
 def test_a_cut_off_answer_is_asked_in_halves(engine: Engine, novel: Path) -> None:
     def answer(request: Any) -> Any:
         whole = each(CORRECT)(request)
@@ -269,3 +260,25 @@ def test_a_file_that_cannot_be_read_fails_with_clear_words(
     assert (task.state, task.word) == ("failed", "error")
     assert told in str(task.error_message)
     assert name in str(task.error_message)
+
+
+def test_control_characters_and_new_line_breaks_of_an_answer_are_removed_and_counted(
+    engine: Engine, novel: Path
+) -> None:
+    broken = replacing(("dark", "da\ud800r\x00k"), ("The rain", "\nThe rain"))
+    texts = {at: broken(CORRECT(text)) for at, text in enumerate(filter(None, NOVEL.split("\n")), 1)}
+    engine.answer(json.dumps({"paragraphs": [{"id": at, "text": text} for at, text in texts.items()]}))
+    task = submitted(engine, novel, rules=["none"])
+    assert (task.degraded, text_of(engine, task)) == (0, CORRECT(NOVEL))
+    assert report_of(engine, task)["cleanings"] == {"control_characters": 1, "line_breaks": 1}
+
+
+def test_if_the_daily_quota_of_a_model_is_used_up_the_next_one_is_asked(engine: Engine, novel: Path) -> None:
+    engine.answer(quota_used_up(), model="large")
+    engine.answer(each(CORRECT), model="small")
+    task = submitted(engine, novel, fallback=["openai:small"])
+    assert (task.state, text_of(engine, task)) == ("completed", CORRECT(NOVEL))
+    assert [one.model for one in engine.requests] == ["large", "small"]
+    assert "rejected" not in engine.requests[-1].prompt
+    assert set(report_of(engine, task)["models"]) == {"openai:small"}
+    assert report_of(engine, task)["defects"] == {"unavailable": 1}

@@ -196,3 +196,15 @@ def test_aligned_pieces_have_the_letters_of_their_source(texts: list[str], data:
     answer = "".join(text + seam for text, seam in zip(texts, seams, strict=True))
     pieces = align_by_letters(texts, answer)
     assert [letters(piece.text) for piece in pieces] == [letters(text) for text in texts]
+
+
+def test_a_model_that_does_not_do_the_task_is_not_asked_paragraph_by_paragraph() -> None:
+    todo = [first_step(f"p{at}" for at in range(40))]
+    calls = 0
+    gaps: list[str] = []
+    while todo:
+        step = todo.pop()
+        calls += not step.is_gap
+        gaps += step.parts if step.is_gap else ()
+        todo += next_steps(step, step.parts, [Defect("no_structure", "")])
+    assert (calls, len(gaps)) == (8, 40)

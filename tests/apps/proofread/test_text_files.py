@@ -102,7 +102,7 @@ def test_a_character_that_the_encoding_lacks_is_named_with_the_way_out(tmp_path:
         ("book.txt", b" \n\n\t\n", "no_text"),
         ("book.txt", b"%PDF-1.7 ...", "binary_file"),
         ("book.txt", bytes(range(256)) * 40, "binary_file"),
-        ("book.docx", b"plain words", "damaged_archive"),
+        ("book.docx", b"plain words", "wrong_ending"),
         ("book.epub", b"PK\x03\x04 but no more", "damaged_archive"),
         ("book.odt", b"plain words", "unknown_ending"),
     ],
@@ -212,3 +212,29 @@ def test_only_the_changed_paragraph_differs(lines: list[str], newline: str, enco
         assert "".join(block.text for block in book.blocks) == text
         result = write_book(book, {"1": "改。"}, Path(folder) / "out.txt").read_bytes()
     assert result == ("改。" + text.removeprefix("开始。")).encode(encoding)
+
+
+def test_zeros_in_a_text_are_reported_and_stay_in_paragraphs_that_are_not_changed(tmp_path: Path) -> None:
+    path = written(tmp_path, b"One\x00 teh.\n\nTwo.\n")
+    book = read_book(path)
+    assert book.blocks[0].text == "One\ufffd teh."
+    assert "the first is at byte 3" in book.reports[0]
+    assert write_book(book, {"2": "Three."}, tmp_path / "o.txt").read_bytes() == b"One\x00 teh.\n\nThree.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        (
+            "book.docx",
+            b"Just words.",
+            "looks like a text file, which does not match its extension. Rename it to book.txt",
+        ),
+        ("book.epub", b"%PDF-1.7 ...", "is not a text file: it looks like a PDF"),
+        ("book.epub", b"PK\x03\x04 broken", "is not a valid EPUB file, or is damaged"),
+        ("book.txt", bytes(range(256)) * 4, "it looks like a binary file"),
+    ],
+)
+def test_a_file_that_is_something_else_is_named(name: str, data: bytes, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ff.Permanent, match=told):
+        read_book(written(tmp_path, data, name))

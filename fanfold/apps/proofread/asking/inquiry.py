@@ -28,12 +28,14 @@ from fanfold.apps.proofread.checks import (
     check_parts,
     clean_answer,
     hard,
+    one_line,
+    printable,
     refused_parts,
 )
 from fanfold.apps.proofread.chunks import Part
 from fanfold.apps.proofread.glossary import terms_in
 from fanfold.apps.proofread.sentences import say_of_proofread
-from fanfold.errors import NotAsked
+from fanfold.errors import HandlerError, NotAsked
 from fanfold.model.words import QUOTA
 
 Asking = Callable[..., Awaitable[ff.Answer]]
@@ -41,7 +43,6 @@ FINISHES = {"cut_off": "length", "filtered": "content_filter", "refusal": "refus
 """Codes of answers that are rejected because of how they ended."""
 OTHERS = {"empty": "empty_answer", "repetition": "loop"}
 """Codes of other answers that every application rejects."""
-
 
 MOST_REJECTED, LONGEST_REJECTED = 5, 8_000
 
@@ -126,10 +127,10 @@ class Inquiry:
         except ff.NoAnswer as problem:
             return self._unanswered(step, problem, outcome)
         except NotAsked as problem:
-            if problem.reason.code != QUOTA or step.model + 1 >= len(self.models):
+            # The wait for a new daily quota may take hours, so the next model is asked if there is one.
+            if problem.reason.code != QUOTA or not self._has_next(step):
                 raise
-            outcome.defects[QUOTA] += 1
-            return Judged({}, step.parts, (Defect(QUOTA, problem.reason.message),))
+            return self._unanswered(step, problem.reason, outcome)
         # Answers that every application rejects, such as one that is cut off, were asked again once before this one.
         outcome.defects.update({"asked_again": len(answer.tried)} if answer.tried else {})
         outcome.cleanings.update({"remarks": 1} if answer.cleaned else {})
@@ -141,15 +142,20 @@ class Inquiry:
         outcome.models |= dict.fromkeys(judged.texts, answer.source)
         return judged
 
-    def _unanswered(self, step: Step, problem: ff.NoAnswer, outcome: Outcome) -> Judged:
+    def _has_next(self, step: Step) -> bool:
+        """Whether there is another model after the one of a step."""
+        return step.model + 1 < len(self.models)
+
+    def _unanswered(self, step: Step, problem: HandlerError, outcome: Outcome) -> Judged:
         """A question without an answer: the content is at fault, or the service."""
-        defect = check_finish(FINISHES.get(problem.code))
-        if defect is None and problem.code in OTHERS:
-            defect = Defect(OTHERS[problem.code], problem.message)
+        code = str(problem.code or "")
+        defect = check_finish(FINISHES.get(code))
+        if defect is None and code in OTHERS:
+            defect = Defect(OTHERS[code], problem.message)
         if defect is None:
-            if step.model + 1 >= len(self.models):
+            if not self._has_next(step):
                 raise problem
-            defect = Defect("refused", problem.message)
+            defect = Defect("unavailable", problem.message)
         outcome.defects[defect.name] += 1
         return Judged({}, step.parts, (defect,))
 
@@ -158,8 +164,9 @@ class Inquiry:
         outcome.cleanings.update(cleaned.cleanings)
         received = read_answer(cleaned.text, sent)
         sources = {part.id: part.text for part in sent.parts}
-        defects = [*received.defects, *check_parts(self.contract, sources, received.texts)]
-        bad = set(received.again) | refused_parts(defects, received.texts)
+        texts = self._cleaned(sources, received.texts, outcome)
+        defects = [*received.defects, *check_parts(self.contract, sources, texts)]
+        bad = set(received.again) | refused_parts(defects, texts)
         if bad and self.contract.mode is Mode.FORMAT:
             aligned = self._aligned(cleaned.text, sent)
             if aligned is not None:
@@ -169,14 +176,24 @@ class Inquiry:
         for defect in defects:
             if defect not in hard([defect]) and defect.part not in bad:
                 outcome.warnings.setdefault(defect.part, []).append(str(defect.sentence))
-        good = {part: one for part, one in received.texts.items() if part not in bad}
+        good = {part: one for part, one in texts.items() if part not in bad}
         return Judged(good, tuple(part for part in sources if part in bad), tuple(hard(defects)))
+
+    def _cleaned(self, sources: Mapping[str, str], texts: Mapping[str, str], outcome: Outcome) -> dict[str, str]:
+        """The paragraphs of an answer without control characters, and, unless layout is the task, without new line breaks."""
+        found = {part: printable(text) for part, text in texts.items()}
+        outcome.cleanings.update({"control_characters": 1} if found != texts else {})
+        if self.contract.mode is Mode.FORMAT:
+            return found
+        joined = {part: one_line(sources[part], text) for part, text in found.items()}
+        outcome.cleanings.update({"line_breaks": 1} if joined != found else {})
+        return joined
 
     def _aligned(self, answer: str, sent: Outgoing) -> dict[str, str] | None:
         """In format mode: the texts of an answer with wrong numbers, divided by counting letters; None if letters differ."""
         texts = list(sent.texts.values())
         try:
-            pieces = align_by_letters(texts, read_texts(answer, sent))
+            pieces = align_by_letters(texts, printable(read_texts(answer, sent)))
         except ValueError:
             return None
         found = {part.id: with_edges(part.text, piece.text) for part, piece in zip(sent.parts, pieces, strict=True)}

@@ -8,11 +8,10 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fanfold.apps.proofread.checks.defect import Defect
-from fanfold.model.words import QUOTA
 
 
 class Rung(StrEnum):
@@ -23,6 +22,15 @@ class Rung(StrEnum):
     HALVED = "halved"
     NEXT_MODEL = "next_model"
     GAP = "gap"
+
+
+STUBBORN = frozenset(
+    {"no_structure", "empty_answer", "not_translated", "wrong_script", "other_characters", "left_over", "chatter"}
+)
+"""Defects of a model that does not do the task at all; the size of the question is rarely the reason."""
+MOST_BARREN = 4
+"""Steps without a good paragraph after which such a model is not asked in still smaller pieces: with 40 paragraphs that would
+be 80 calls."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class Step:
     """The earlier defects: sent to the model, or the reason for the gap."""
     named: bool = False
     """Whether this model has already been told the defect."""
+    barren: int = 0
+    """How many steps in a row brought no good paragraph, each time for a reason that smaller questions rarely mend."""
 
     @property
     def is_gap(self) -> bool:
@@ -56,16 +66,16 @@ def next_steps(step: Step, again: Sequence[str], defects: Sequence[Defect], mode
         return ()
     names = {defect.name for defect in defects}
     told = tuple(defects)
-    if QUOTA in names:
-        return _other_model(step, again, (), models)  # It has seen nothing of this chunk yet.
-    if "refused" in names:
-        # The same model would refuse again.
+    if names & {"refused", "unavailable"}:
+        # The same model would refuse again, or cannot be asked now.
         return _other_model(step, again, told, models) or _halves(step, again, told) or (_gap(step, again, told),)
     if "cut_off" in names:
         return _halves(step, again, told) or _other_model(step, again, told, models) or (_gap(step, again, told),)
+    step = replace(step, barren=step.barren + 1 if again == step.parts and names and names <= STUBBORN else 0)
     if not step.named:
-        return (Step(again, Rung.NAMED, step.model, told, named=True),)
-    return _halves(step, again, told) or _other_model(step, again, told, models) or (_gap(step, again, told),)
+        return (Step(again, Rung.NAMED, step.model, told, named=True, barren=step.barren),)
+    smaller = _halves(step, again, told) if step.barren < MOST_BARREN else ()
+    return smaller or _other_model(step, again, told, models) or (_gap(step, again, told),)
 
 
 def _halves(step: Step, again: tuple[str, ...], told: tuple[Defect, ...]) -> tuple[Step, ...]:
@@ -73,7 +83,9 @@ def _halves(step: Step, again: tuple[str, ...], told: tuple[Defect, ...]) -> tup
         return ()
     middle = (len(again) + 1) // 2
     halves = again[:middle], again[middle:]
-    return tuple(Step(half, Rung.HALVED, step.model, _about(told, half), named=True) for half in halves)
+    return tuple(
+        Step(half, Rung.HALVED, step.model, _about(told, half), named=True, barren=step.barren) for half in halves
+    )
 
 
 def _other_model(step: Step, again: tuple[str, ...], told: tuple[Defect, ...], models: int) -> tuple[Step, ...]:

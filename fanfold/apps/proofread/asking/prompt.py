@@ -95,7 +95,7 @@ def question(sent: Outgoing, context: Context, step: Step) -> str:
         told.append(f"The text before, only to read, not to answer:\n{context.before}")
     if context.after:
         told.append(f"The text after, only to read, not to answer:\n{context.after}")
-    if step.defects:
+    if _defects(sent, step):
         told.append("An earlier answer was rejected:\n" + "\n".join(_defects(sent, step)) + "\nAvoid this.")
     return "\n\n".join([*told, f"The paragraphs:\n{sent.as_json()}"])
 
@@ -111,6 +111,6 @@ def _defects(sent: Outgoing, step: Step) -> Sequence[str]:
     lines = [
         f"- paragraph {numbers[defect.part]}: {defect.sentence}" if defect.part else f"- {defect.sentence}"
         for defect in step.defects
-        if not defect.part or defect.part in numbers
+        if defect.name != "unavailable" and (not defect.part or defect.part in numbers)
     ]
     return list(dict.fromkeys(lines))

@@ -1,6 +1,6 @@
 """Checks answers of models against the contract of a mode, and names every defect."""
 
-from fanfold.apps.proofread.checks.cleaning import Cleaned, clean_answer
+from fanfold.apps.proofread.checks.cleaning import Cleaned, clean_answer, one_line, printable
 from fanfold.apps.proofread.checks.defect import Defect, Severity, hard, refused_parts
 from fanfold.apps.proofread.checks.lengths import LengthBand
 from fanfold.apps.proofread.checks.letters import Difference, first_difference
@@ -21,5 +21,7 @@ __all__ = [
     "first_difference",
     "hard",
     "mode_named",
+    "one_line",
+    "printable",
     "refused_parts",
 ]

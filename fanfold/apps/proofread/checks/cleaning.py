@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fanfold.apps.proofread.formats.text import edges
 from fanfold.model.values.chatter import without_chatter
 
 LONGEST_POLITE = 200
@@ -18,6 +19,8 @@ _END_OF_THOUGHT = re.compile(
 )
 _FENCE = re.compile(r"\A\s*(?P<mark>```+|~~~+)[ \t]*[\w-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*(?P=mark)\s*\Z", re.DOTALL)
 _TAGS = re.compile(r"\A\s*<(?P<tag>[a-z][\w-]{0,30})>\s*(?P<inside>.*?)\s*</(?P=tag)>\s*\Z", re.DOTALL | re.IGNORECASE)
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_BREAK = re.compile(r"(\S)\s*\n\s*(?=(\S))")
 _POLITE = re.compile(
     r"(?:(?:sure|certainly|of course|absolutely|okay|ok|great)\b[^\n]{0,120}|here(?:'s|’s| is| are)\b[^\n]{0,120}|"
     r"below (?:is|are)\b[^\n]{0,120}|i(?:'ve|’ve| have) (?:corrected|proofread|translated|edited)[^\n]{0,120}|"
@@ -60,6 +63,24 @@ def clean_answer(text: str, accept: Callable[[str], bool] | None = None) -> Clea
             done.append(name)
             text = _without_fence(shorter)
     return Cleaned(text, tuple(done))
+
+
+def printable(text: str) -> str:
+    """A text without control characters and halves of characters, which no book contains and no database stores."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def one_line(source: str, answer: str) -> str:
+    """An answer without line breaks that its source does not have: a paragraph stays one paragraph."""
+    first, newline, _ = answer.strip().partition("\n")
+    if "\n" in source.strip() or not newline or is_chatter(first):
+        return answer
+    before, inside, after = edges(answer)
+    return (
+        before
+        + _BREAK.sub(lambda found: found[1] + ("" if max(found[1], found[2]) > "\u2e80" else " "), inside)
+        + after
+    )
 
 
 def is_chatter(line: str) -> bool:

@@ -11,9 +11,12 @@ from enum import StrEnum
 import fanfold as ff
 from fanfold.apps.proofread.checks.cleaning import is_chatter
 from fanfold.apps.proofread.checks.defect import Defect, Severity
+from fanfold.apps.proofread.checks.layout import grows, joins_words, loses_punctuation
 from fanfold.apps.proofread.checks.lengths import LengthBand
 from fanfold.apps.proofread.checks.letters import first_difference, letters, symbols
+from fanfold.apps.proofread.checks.numbers import long_numbers_of, numbers_of
 from fanfold.apps.proofread.checks.repetition import new_loop
+from fanfold.apps.proofread.checks.residue import copied, other_characters
 from fanfold.apps.proofread.formats.book import USUAL_BRACKETS, Brackets
 from fanfold.apps.proofread.glossary import Term, terms_in, unkept_terms
 from fanfold.apps.proofread.markers import lost_and_added, stray_brackets, well_nested, without_marks
@@ -25,9 +28,10 @@ LEAST_SHARE = 0.5
 FEW_LETTERS = 6
 """Shorter paragraphs, such as names or exclamations, may be the same in both languages."""
 
-NOTHING_SEEN = LengthBand()
+MOST_COPIED = 0.2
+"""Largest share of a translation that may be copied from the source in its script; less is a warning."""
 
-_NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
+NOTHING_SEEN = LengthBand()
 
 
 class Mode(StrEnum):
@@ -51,7 +55,7 @@ class Contract:
     budget: float = 0.15
     """Largest share of a paragraph's characters that proofreading may change."""
     free: int = 4
-    """Number of characters that may always change, so that a short paragraph can be corrected."""
+    """Number of characters that may change in any paragraph, so that a short one can be corrected; none if the budget is 0."""
     band: LengthBand = NOTHING_SEEN
     edit_band: tuple[float, float] = (0.6, 1.6)
 
@@ -84,6 +88,18 @@ def _identity(contract: Contract, source: str, answer: str) -> Defect | None:
     )
 
 
+def _layout(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Letters stay, so what else a model can do wrong is to join words and to remove or add punctuation."""
+    source, answer = without_marks(source, contract.brackets), without_marks(answer, contract.brackets)
+    if word := joins_words(source, answer):
+        return _defect("words_joined", word=word[:40])
+    if loses_punctuation(source, answer):
+        return _defect("punctuation_lost")
+    if grows(source, answer):
+        return _defect("length_unusual", size=len(answer.strip()), source=len(source.strip()))
+    return None
+
+
 def _symbols(contract: Contract, source: str, answer: str) -> Defect | None:
     lost = symbols(source) - symbols(answer)
     return _defect("symbols_lost", Severity.SOFT, symbols=sorted(lost)) if lost else None
@@ -108,7 +124,7 @@ def _markers(contract: Contract, source: str, answer: str) -> Defect | None:
 def _budget(contract: Contract, source: str, answer: str) -> Defect | None:
     from rapidfuzz.distance import Levenshtein
 
-    allowed = max(contract.free, int(contract.budget * len(source)))
+    allowed = max(contract.free if contract.budget else 0, int(contract.budget * len(source)))
     distance = Levenshtein.distance(source, answer, score_cutoff=allowed)
     if distance <= allowed:
         return None
@@ -116,13 +132,24 @@ def _budget(contract: Contract, source: str, answer: str) -> Defect | None:
 
 
 def _numbers(contract: Contract, source: str, answer: str) -> Defect | None:
-    wanted, found = _numbers_of(source, contract.brackets), _numbers_of(answer, contract.brackets)
-    if wanted == found:
+    before, after = (numbers_of(without_marks(text, contract.brackets)) for text in (source, answer))
+    wanted, found = Counter(before), Counter(after)
+    if before == after or (contract.mode is Mode.EDIT and wanted == found):
         return None
     severity = Severity.HARD if contract.mode is Mode.PROOFREAD else Severity.SOFT
+    if wanted == found:
+        return _defect("numbers_moved", severity, before=before, after=after)
     return _defect(
         "numbers_changed", severity, lost=sorted(wanted - found) or ["∅"], added=sorted(found - wanted) or ["∅"]
     )
+
+
+def _translated_numbers(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Numbers may be written in words, but a number that is replaced by another one is suspicious."""
+    wanted, found = (long_numbers_of(without_marks(text, contract.brackets)) for text in (source, answer))
+    if not wanted - found or not found - wanted:
+        return None
+    return _defect("numbers_changed", Severity.SOFT, lost=sorted(wanted - found), added=sorted(found - wanted))
 
 
 def _names(contract: Contract, source: str, answer: str) -> Defect | None:
@@ -155,10 +182,25 @@ def _same_language(contract: Contract, source: str, answer: str) -> Defect | Non
 
 
 def _script(contract: Contract, source: str, answer: str) -> Defect | None:
-    share = share_in_language(without_marks(answer, contract.brackets), contract.language)
+    bare = without_marks(answer, contract.brackets)
+    if other_characters(bare, contract.language):
+        return _defect("other_characters", language=contract.language)
+    share = share_in_language(bare, contract.language)
     if share is None or share >= LEAST_SHARE or len(letters(source)) < FEW_LETTERS:
         return None
     return _defect("wrong_script", language=contract.language, percent=round(share * 100))
+
+
+def _copied(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Passages of the source that were left as they are."""
+    if _translated(contract, source, answer) or _script(contract, source, answer):
+        return None
+    if any(not term.target or term.target == term.source for term in terms_in(source, contract.terms)):
+        return None
+    passage, share = copied(*(without_marks(text, contract.brackets) for text in (source, answer)), contract.language)
+    if not passage:
+        return None
+    return _defect("left_over", Severity.HARD if share > MOST_COPIED else Severity.SOFT, passage=passage[:40])
 
 
 def _translated(contract: Contract, source: str, answer: str) -> Defect | None:
@@ -206,18 +248,24 @@ def _quotes(contract: Contract, source: str, answer: str) -> Defect | None:
 
 
 CHECKS: Mapping[Mode, Sequence[Check]] = {
-    Mode.FORMAT: (_identity, _markers, _symbols),
+    Mode.FORMAT: (_identity, _markers, _layout, _symbols),
     Mode.PROOFREAD: (_empty, _markers, _chatter, _repetition, _budget, _numbers, _names),
     Mode.EDIT: (_empty, _markers, _chatter, _repetition, _same_language, _edit_length, _numbers, _names, _quotes),
-    Mode.TRANSLATE: (_empty, _markers, _chatter, _repetition, _translated, _script, _length, _glossary, _quotes),
+    Mode.TRANSLATE: (
+        _empty,
+        _markers,
+        _chatter,
+        _repetition,
+        _translated,
+        _script,
+        _copied,
+        _length,
+        _glossary,
+        _quotes,
+        _translated_numbers,
+    ),
 }
 """The checks of each mode, the most specific first."""
-
-
-def _numbers_of(text: str, brackets: Brackets) -> Counter[str]:
-    import unicodedata
-
-    return Counter(_NUMBERS.findall(unicodedata.normalize("NFKC", without_marks(text, brackets))))
 
 
 def _defect(name: str, severity: Severity = Severity.HARD, **parameters: object) -> Defect:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from fanfold.apps.proofread.formats.archive import opened, read_member, rewrite
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place, Tracked
-from fanfold.apps.proofread.formats.docx_runs import Run, find_runs, joined_runs, runs_text, units
+from fanfold.apps.proofread.formats.docx_runs import Run, find_runs, joined_runs, look_of, runs_text, units
 from fanfold.apps.proofread.formats.docx_tracked import track
 from fanfold.apps.proofread.formats.epub import Member, encode_member, shown_with_markers
 from fanfold.apps.proofread.formats.markup import Token, TokenKind, decode_markup, escape_text, partners, tokens_of
@@ -103,17 +103,20 @@ def _pieces(source: str, tokens: list[Token]) -> tuple[Piece, ...]:
 def _usual_styles(source: str, runs: Iterable[Run]) -> dict[int, str]:
     """The format that most characters have, for each container (the paragraph, a link)."""
     counts: dict[int, Counter[str]] = {}
+    styles: dict[tuple[int, str], str] = {}
     for run in runs:
         if run.kind is PieceKind.TEXT:
-            counts.setdefault(run.container, Counter())[run.style] += len(runs_text(source[run.start : run.end]))
-    return {container: count.most_common(1)[0][0] for container, count in counts.items()}
+            look = look_of(run.style)
+            counts.setdefault(run.container, Counter())[look] += len(runs_text(source[run.start : run.end]))
+            styles.setdefault((run.container, look), run.style)
+    return {container: styles[container, count.most_common(1)[0][0]] for container, count in counts.items()}
 
 
 def _run_pieces(run: Run, usual: Mapping[int, str]) -> list[Piece]:
     if run.kind is not PieceKind.TEXT:
         return [Piece(run.kind, run.start, run.end, run.number, run.shown, usual.get(run.number, ""))]
     text = Piece(PieceKind.TEXT, run.start, run.end, style=run.style)
-    if run.style == usual[run.container]:
+    if look_of(run.style) == look_of(usual[run.container]):
         return [text]
     number = -run.start - 1
     return [

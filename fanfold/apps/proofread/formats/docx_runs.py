@@ -21,9 +21,13 @@ IN_TEXT = frozenset(
 
 _TEXT = re.compile(
     r"(?P<open><w:t(?:\s[^>]*)?>)(?P<text>[^<]*)(?P<close></w:t>)"
-    r"|(?P<tab><w:tab\s*/>)|(?P<break><w:(?:br|cr)\s*/>)|(?P<hyphen><w:noBreakHyphen\s*/>)"
+    r"|(?P<tab><w:tab\s*/>)|(?P<break><w:(?:br|cr)(?:\s+w:(?:type=\"textWrapping\"|clear=\"[a-z]*\"))*\s*/>)"
+    r"|(?P<hyphen><w:noBreakHyphen\s*/>)"
 )
+"""Text. Other breaks, such as that of a page, are markup that stays in place."""
 _STYLE = re.compile(r"<w:rPr>.*?</w:rPr>|<w:rPr/>", re.DOTALL)
+_UNSEEN = re.compile(r"<w:(?:lang|noProof|webHidden)(?:\s[^>]*)?/>|\sw:hint=\"\w+\"")
+_NOTHING = re.compile(r"<w:rFonts\s*/>|<w:rPr>\s*</w:rPr>|<w:rPr/>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,17 @@ def style_of(raw: str) -> str:
     return found[0] if found else ""
 
 
+def look_of(style: str) -> str:
+    """The properties of a run that can be seen. Word also divides runs by language and by which font a character may have."""
+    return _NOTHING.sub("", _NOTHING.sub("", _UNSEEN.sub("", style)))
+
+
 def _run(source: str, tokens: Sequence[Token], container: int) -> list[Run]:
     raw = source[tokens[0].start : tokens[-1].end]
     start, end = tokens[0].start, tokens[-1].end
     text = runs_text(raw)
     bare = _STYLE.sub("", raw, count=1)
-    strange = any(name not in IN_TEXT for name in re.findall(r"<([\w:]+)", bare)) or 'w:type="page"' in bare
+    strange = any(name not in IN_TEXT for name in re.findall(r"<([\w:]+)", bare))
     if strange:
         return [Run(PieceKind.ATOM, start, end, start + 1, container, shown=text)]
     return [Run(PieceKind.TEXT, start, end, 0, container, style_of(raw))] if text else []
@@ -127,7 +136,7 @@ def _alike(source: str, one: Run, other: Run) -> bool:
     """Whether two runs have the same format; a run of only spaces takes the format of its neighbour."""
     if one.container != other.container:
         return False
-    return one.style == other.style or not runs_text(source[other.start : other.end]).strip(" ")
+    return look_of(one.style) == look_of(other.style) or not runs_text(source[other.start : other.end]).strip(" ")
 
 
 def _characters(text: str) -> list[Unit]:

@@ -16,6 +16,8 @@ FIRST_ID = 9_000_000
 MOST_CHANGES = 1_000
 """Maximum changes of one paragraph that get separate ids."""
 
+_STAYING = re.compile(r"<w:(?:br|softHyphen|lastRenderedPageBreak)(?:\s[^>]*)?/>")
+"""What a run keeps beside its text."""
 _RUN = re.compile(r"<w:r(?:\s[^>]*)?>.*?</w:r>", re.DOTALL)
 
 
@@ -111,16 +113,19 @@ class _Tracker:
 def _groups(
     own: Sequence[Unit], first: int, inserted: dict[int, str], deleted: set[int]
 ) -> Iterator[tuple[bool, list[tuple[int, Unit]]]]:
-    """Groups of neighbouring characters that are all kept or all deleted; an insertion ends a group."""
+    """Groups of neighbouring characters that are all kept or all deleted; an insertion ends a group. Breaks are kept."""
     group: list[tuple[int, Unit]] = []
-    at = first
+    gone, at = False, first
     for unit in own:
-        if not unit.shown:
+        stays = "" if unit.shown else "".join(_STAYING.findall(unit.raw))
+        if not unit.shown and not stays:
             continue
-        if group and ((group[-1][0] in deleted) != (at in deleted) or at in inserted):
-            yield group[-1][0] in deleted, group
+        is_gone = not stays and at in deleted
+        if group and (gone != is_gone or (not stays and at in inserted)):
+            yield gone, group
             group = []
-        group.append((at, unit))
-        at += 1
+        gone = is_gone
+        group.append((at - 1, Unit("", stays, inside=False)) if stays else (at, unit))
+        at += not stays
     if group:
-        yield group[-1][0] in deleted, group
+        yield gone, group

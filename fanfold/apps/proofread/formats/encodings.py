@@ -105,8 +105,8 @@ def line_ends(data: bytes, encoding: str) -> list[tuple[int, int]]:
 
 
 def decode_span(data: bytes, encoding: str) -> str:
-    """One piece of a file as text; bytes that cannot be decoded become U+FFFD."""
-    return data.decode(encoding, "replace")
+    """One piece of a file as text; bytes that cannot be decoded, and zeros, which no database stores, become U+FFFD."""
+    return data.decode(encoding, "replace").replace("\0", "\ufffd")
 
 
 def encode(text: str, encoding: str, file: str) -> bytes:
@@ -140,7 +140,7 @@ def known_encoding(encoding: str) -> str:
 def _broken(data: bytes, encoding: str) -> list[int]:
     """The offsets of bytes that cannot be decoded. Only lines that fail to decode are examined byte by byte."""
     if _strict(data, encoding):
-        return []
+        return [] if encoding in _WIDTHS else [found.start() for found in re.finditer(b"\0", data)][:MOST_LISTED]
     found, begin = [], 0
     for end, following in (*line_ends(data, encoding), (len(data), len(data))):
         found += [begin + at for at in _broken_in_line(data[begin:end], encoding)]

@@ -30,7 +30,7 @@ CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 DOCUMENTS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 NCX = "application/x-dtbncx+xml"
-_TITLES = ("dc:title", "dc:description", "text", "docTitle")
+_TITLES = ("title", "description", "text", "docTitle")
 _LANGUAGE = re.compile(r"(<dc:language[^>]*>)([^<]*)(</dc:language>)")
 
 
@@ -186,7 +186,8 @@ def _labels(source: str) -> Iterable[Found]:
     tokens = tokens_of(source)
     for at, end in sorted(partners(tokens).items()):
         inside = tokens[at + 1 : end]
-        if tokens[at].name in _TITLES and len(inside) == 1 and inside[0].kind is TokenKind.TEXT:
-            pieces = trimmed(source, [Piece(PieceKind.TEXT, inside[0].start, inside[0].end)])
+        is_text = all(one.kind in (TokenKind.TEXT, TokenKind.OTHER) for one in inside)
+        if tokens[at].name.rpartition(":")[2] in _TITLES and inside and is_text:
+            pieces = trimmed(source, [Piece(PieceKind.TEXT, inside[0].start, inside[-1].end)])
             if pieces:
                 yield Found(BlockKind.TITLE, pieces, pieces[0].start, pieces[-1].end)

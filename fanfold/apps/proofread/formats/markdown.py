@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place
 from fanfold.apps.proofread.formats.encodings import decode_span, detect, encode, line_ends
 from fanfold.apps.proofread.formats.epub import shown_with_markers
-from fanfold.apps.proofread.formats.markdown_inline import WRITER, inline_pieces
+from fanfold.apps.proofread.formats.markdown_inline import WRITER, inline_pieces, label
 from fanfold.apps.proofread.formats.segments import rebuild
 from fanfold.apps.proofread.formats.source import Source
 from fanfold.apps.proofread.formats.text import broken_report, newline_of
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\[\]]+\]:\s*\S+")
+_DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\[\]]+)\]:\s*\S+")
+_OPENS = re.compile(r"(#{1,6}(?=\s|$)|[-+*>](?=\s)|>|[0-9]{1,9}(?=[.)](?:\s|$))|(?:```|~~~|===|---|___|\*\*\*))")
+"""The start of a line that would begin another block."""
 _FENCE = re.compile(r"(---|\+\+\+)\s*")
 
 
@@ -51,8 +53,9 @@ def read_markdown(source: Source, encoding: str | None = None) -> Book:
     lines = _lines(source.data, found.name, len(found.mark))
     brackets = free_brackets("\n".join(line.text for line in lines))
     blocks: list[Block] = []
+    labels = _labels(lines)
     for passage in _passages(lines):
-        block = _block(str(len(blocks) + 1), lines, passage, found.name, brackets)
+        block = _block(str(len(blocks) + 1), lines, passage, found.name, brackets, labels)
         if block is not None:
             blocks.append(block)
     newline = newline_of(source.data, found, line_ends(source.data[len(found.mark) :], found.name))
@@ -66,10 +69,11 @@ def write_markdown(book: Book, source: Source, changed: Mapping[str, str], encod
     lines = _lines(source.data, book.encoding, len(found.mark))
     passages = {_place(lines, one, book.encoding): one for one in _passages(lines)}
     target = encoding or book.encoding
+    labels = _labels(lines)
     pieces, at = [found.mark if target == book.encoding else b""], len(found.mark)
     for block in book.blocks:
         if block.id in changed:
-            new = _rewritten(lines, passages[block.place], changed[block.id], book)
+            new = _rewritten(lines, passages[block.place], changed[block.id], book, labels)
             pieces += [
                 _kept(source.data[at : block.place.start], book, target, source),
                 encode(new, target, source.name),
@@ -130,6 +134,9 @@ def _located(token: Token, lines: Sequence[Line], kind: BlockKind, column: dict[
     for content in token.content.split("\n"):
         bare = content.strip()
         at = lines[number].text.find(bare, column.get(number, 0)) if bare and number < len(lines) else -1
+        if at < 0 and "|" in bare and number < len(lines):
+            bare = bare.replace("|", "\\|")  # The parser removes this backslash in cells.
+            at = lines[number].text.find(bare, column.get(number, 0))
         if at < 0:
             return None
         places.append((number, at, at + len(bare)))
@@ -142,9 +149,16 @@ def _flat(lines: Sequence[Line], passage: Passage) -> str:
     return "\n".join(lines[number].text[start:end] for number, start, end in passage.lines)
 
 
-def _block(name: str, lines: Sequence[Line], passage: Passage, encoding: str, brackets: Brackets) -> Block | None:
+def _labels(lines: Sequence[Line]) -> frozenset[str]:
+    """The labels of all link definitions."""
+    return frozenset(label(found[1]) for line in lines if (found := _DEFINITION.match(line.text)))
+
+
+def _block(
+    name: str, lines: Sequence[Line], passage: Passage, encoding: str, brackets: Brackets, labels: frozenset[str]
+) -> Block | None:
     flat = _flat(lines, passage)
-    pieces = inline_pieces(flat)
+    pieces = inline_pieces(flat, labels)
     if not pieces:
         return None
     text, markers = shown_with_markers(flat, pieces, brackets, str)
@@ -158,10 +172,11 @@ def _place(lines: Sequence[Line], passage: Passage, encoding: str) -> Place:
     return Place(lines[first].start + before, lines[last].start + inside)
 
 
-def _rewritten(lines: Sequence[Line], passage: Passage, text: str, book: Book) -> str:
+def _rewritten(lines: Sequence[Line], passage: Passage, text: str, book: Book, labels: frozenset[str]) -> str:
     """The source of a changed block. Lines keep their prefix; added lines get that of the second line, or a list's indent."""
     flat = _flat(lines, passage)
-    pieces = inline_pieces(flat)
+    pieces = inline_pieces(flat, labels)
+    text = _fitting(text, passage.kind)
     new = flat[: pieces[0].start] + rebuild(flat, pieces, text, book.brackets, WRITER) + flat[pieces[-1].end :]
     out, written = [], new.split("\n")
     for at, line in enumerate(written):
@@ -169,8 +184,24 @@ def _rewritten(lines: Sequence[Line], passage: Passage, text: str, book: Book) -
         before = lines[number].text[:start] if end else _prefix(lines, passage)
         # Two blanks at the end of a line are a line break.
         after = lines[number].text[end:] if end and at + 1 < min(len(passage.lines), len(written)) else ""
-        out.append((before if at else "") + line + after)
+        out.append((before if at else "") + _unopened(line, lines[number].text[start:end]) + after)
     return book.newline.join(out)
+
+
+def _fitting(text: str, kind: BlockKind) -> str:
+    """A new text as its block can hold it: a cell and a heading have one line, and a paragraph has no blank line."""
+    if kind is BlockKind.PARAGRAPH:
+        return re.sub(r"\n\s*\n", "\n", text)
+    text = re.sub(r"\s*\n\s*", " ", text)
+    return re.sub(r"(?<!\\)\|", r"\\|", text) if kind is BlockKind.CELL else text
+
+
+def _unopened(line: str, before: str) -> str:
+    """A new line that begins no other block than the line before it was changed."""
+    found = _OPENS.match(line)
+    if found is None or _OPENS.match(before):
+        return line
+    return f"{line[: found.end()]}\\{line[found.end() :]}" if line[0].isdigit() else f"\\{line}"
 
 
 def _prefix(lines: Sequence[Line], passage: Passage) -> str:

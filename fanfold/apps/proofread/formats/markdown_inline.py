@@ -11,17 +11,24 @@ _ATOM = re.compile(
     r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
     r"|\$\$.+?\$\$|\$(?![\s$])[^$\n]+?(?<![\s\\])\$(?!\d)|\\\(.+?\\\)|\\\[.+?\\\]"
     r"|<(?:[a-z][a-z0-9+.-]*:[^<>\s]*|[\w.+-]+@[\w.-]+)>|<!--.*?-->|</?[A-Za-z][^<>]*>"
-    r"|https?://[^\s<>)\]，。；、）】”’]+|\[\^[^\]\s]+\]:?|\\[\\`*_{}\[\]()#+.!|~<>-]|&(?:#\w{1,8}|[A-Za-z]\w{1,31});",
+    r"|https?://[^\s<>)\]，。；、）】”’]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\{[#.:][^{}\n]*\}"
+    r"|(?<![\w:]):[a-z][a-z0-9_+-]*:(?![\w:])|\[\^[^\]\s]+\]:?|\\[\\`*_{}\[\]()#+.!|~<>-]|&(?:#\w{1,8}|[A-Za-z]\w{1,31});",
     re.DOTALL,
 )
+_LABEL = re.compile(r"(?<!\])!?\[([^\[\]]+)\](?:\[\]|(?![(\[:]))")
 _TARGET = re.compile(
     r"\]\(\s*(?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\)))?\s*\)|\]\[[^\[\]\n]*\]"
 )
 
 
-def inline_pieces(text: str) -> tuple[Piece, ...]:
-    """The pieces of a paragraph: text, atoms, and the brackets and targets of links as pairs around their text."""
+def inline_pieces(text: str, labels: frozenset[str] = frozenset()) -> tuple[Piece, ...]:
+    """The pieces of a paragraph: text, atoms, and the brackets and targets of links as pairs around their text.
+
+    ``labels`` are the labels of link definitions. A link that is only a label is an atom: with another text it leads nowhere.
+    """
     atoms = [found.span() for found in _ATOM.finditer(text)]
+    atoms += [found.span() for found in _LABEL.finditer(text) if label(found[1]) in labels and _is_free(found, atoms)]
+    atoms.sort()
     marks = [Piece(PieceKind.ATOM, start, end, -start - 1, text[start:end]) for start, end in atoms]
     for start, begin, target, end in _links(text, atoms):
         marks.append(Piece(PieceKind.OPEN, start, begin, start + 1))
@@ -33,6 +40,15 @@ def inline_pieces(text: str) -> tuple[Piece, ...]:
         pieces += [Piece(PieceKind.TEXT, at, mark.start), mark]
         at = mark.end
     return trimmed(text, [*pieces, Piece(PieceKind.TEXT, at, len(text))])
+
+
+def label(text: str) -> str:
+    """A label of a link definition as it is compared."""
+    return " ".join(text.split()).casefold()
+
+
+def _is_free(found: re.Match[str], atoms: list[tuple[int, int]]) -> bool:
+    return not any(start < found.end() and found.start() < end for start, end in atoms)
 
 
 def _links(text: str, atoms: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:

@@ -6,6 +6,7 @@ import hashlib
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import fanfold as ff
 from fanfold.apps.proofread.formats.encodings import wide_encoding
@@ -24,6 +25,7 @@ ENDINGS = {
     ".epub": "epub",
     ".docx": "docx",
 }
+ZIP = "a ZIP archive"
 _KINDS = (
     (b"%PDF-", "a PDF"),
     (b"\x89PNG", "a PNG picture"),
@@ -35,7 +37,7 @@ _KINDS = (
     (b"7z\xbc\xaf", "a 7-Zip archive"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"BOOKMOBI", "a Kindle book"),
-    (b"PK\x03\x04", "a ZIP archive"),
+    (b"PK\x03\x04", ZIP),
 )
 
 
@@ -88,16 +90,28 @@ def kind_of(source: Source, encoding: str | None = None) -> str:
         raise ff.Permanent(
             say_of_proofread("wrong_ending", file=source.name, kind=name, ending=wanted), code="wrong_ending"
         )
-    if kind in ("epub", "docx") and not real:
-        raise ff.Permanent(
-            say_of_proofread("damaged_archive", file=source.name, format=kind.upper()), code="damaged_archive"
-        )
     strange = _other_kind(source.data, encoding)
+    if kind in ("epub", "docx") and not real:
+        _refuse(source, kind, strange)
     if strange and not real:
         raise ff.Permanent(say_of_proofread("binary_file", file=source.name, kind=strange), code="binary_file")
     if kind is None:
         raise ff.Permanent(say_of_proofread("unknown_ending", file=source.name), code="unknown_ending")
     return kind
+
+
+def _refuse(source: Source, kind: str, strange: str) -> NoReturn:
+    """Raise Permanent about a file that is not the archive that its extension promises."""
+    if strange == ZIP:
+        raise ff.Permanent(
+            say_of_proofread("damaged_archive", file=source.name, format=kind.upper()), code="damaged_archive"
+        )
+    if strange:
+        raise ff.Permanent(say_of_proofread("binary_file", file=source.name, kind=strange), code="binary_file")
+    wanted = str(Path(source.name).with_suffix(".txt"))
+    raise ff.Permanent(
+        say_of_proofread("wrong_ending", file=source.name, kind="a text file", ending=wanted), code="wrong_ending"
+    )
 
 
 def _archive_kind(source: Source) -> str:
@@ -123,4 +137,4 @@ def _other_kind(data: bytes, encoding: str | None) -> str:
     if wide := wide_encoding(sample, encoding):  # Half of the bytes of a character may look like a control character.
         sample = sample.decode(wide, "ignore").encode()
     controls = sum(sample.count(bytes([one])) for one in (*range(1, 9), *range(14, 27), 28, 29, 30, 31))
-    return "another kind of file" if controls > max(8, len(sample) // 100) else ""
+    return "a binary file" if controls > max(8, len(sample) // 100) else ""

@@ -23,70 +23,15 @@ from fanfold.apps.proofread.formats.markup import (
 )
 from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Unit, Writer
 
-INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "label",
-        "mark",
-        "q",
-        "rb",
-        "rbc",
-        "rp",
-        "rt",
-        "rtc",
-        "s",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "epub:switch",
-        "epub:case",
-    ]
-)
-ATOMIC = frozenset(
-    [
-        "ruby",
-        "code",
-        "kbd",
-        "samp",
-        "math",
-        "svg",
-        "img",
-        "object",
-        "audio",
-        "video",
-        "canvas",
-        "input",
-        "select",
-        "button",
-        "textarea",
-        "iframe",
-        "map",
-        "wbr",
-        "m:math",
-        "svg:svg",
-    ]
-)
+INLINE = frozenset([
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "label", "mark",
+    "q", "rb", "rbc", "rp", "rt", "rtc", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+    "switch", "case",
+])  # fmt: skip
+ATOMIC = frozenset([
+    "ruby", "code", "kbd", "samp", "math", "svg", "img", "object", "audio", "video", "canvas", "input", "select", "button",
+    "textarea", "iframe", "map", "wbr",
+])  # fmt: skip
 SKIPPED = frozenset({"script", "style", "pre", "template", "noscript"})
 VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
@@ -97,7 +42,10 @@ LONGEST_REFERENCE = 8
 CELLS = frozenset({"td", "th", "dt", "dd", "caption", "figcaption"})
 
 _SPACE = r"[ \t]*[\r\n][ \t\r\n]*"
-_SPECIAL = re.compile(rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{ENTITY.pattern}|{_SPACE}|[\ud800-\udfff]", re.DOTALL)
+_SPECIAL = re.compile(
+    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{ENTITY.pattern}|{_SPACE}|[\0\ud800-\udfff]", re.DOTALL
+)
+_CDATA = "<![CDATA["
 
 
 @dataclass(frozen=True)
@@ -136,9 +84,9 @@ class _Finder:
     def step(self, at: int) -> int:
         """Process one token or a whole element. Returns the last token processed."""
         token, end = self.tokens[at], self.closing.get(at, at)
-        name = token.name.casefold()
-        if token.kind is TokenKind.TEXT:
-            self.run.append(Piece(PieceKind.TEXT, token.start, token.end))
+        name = local_name(token)
+        if token.kind is TokenKind.TEXT or self.source.startswith(_CDATA, token.start):
+            self.run += text_pieces(self.source, token)
         elif token.kind is TokenKind.START and name in SKIPPED:
             self.end_block()
             return end
@@ -171,7 +119,7 @@ class _Finder:
     def _is_atom(self, at: int, end: int) -> bool:
         """Whether an element becomes a single marker: it has no editable text, is empty, or is a footnote reference."""
         token = self.tokens[at]
-        name = token.name.casefold()
+        name = local_name(token)
         if name in ATOMIC:
             return True
         if name not in INLINE or at in self.outer:
@@ -183,6 +131,22 @@ class _Finder:
         if found.get("epub:type") == "noteref" or found.get("role") == "doc-noteref":
             return True
         return name in ("a", "sup", "sub") and not any(map(str.isalpha, shown)) and len(shown) <= LONGEST_REFERENCE
+
+
+def local_name(token: Token) -> str:
+    """The name of a tag without its namespace prefix, in lower case."""
+    return token.name.rpartition(":")[2].casefold()
+
+
+def text_pieces(source: str, token: Token) -> Iterator[Piece]:
+    """The pieces of a text token. An entity that only the document itself defines is an atom, because no model may change it."""
+    at = token.start
+    for found in ENTITY.finditer(source, token.start, token.end):
+        if unescape_one(found[0]) is None and not source.startswith(_CDATA, token.start):
+            yield Piece(PieceKind.TEXT, at, found.start())
+            yield Piece(PieceKind.ATOM, found.start(), found.end(), -found.start() - 1, found[0])
+            at = found.end()
+    yield Piece(PieceKind.TEXT, at, token.end)
 
 
 def trimmed(source: str, run: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -206,7 +170,10 @@ def units(raw: str) -> list[Unit]:
     for found in _SPECIAL.finditer(raw):
         made += [Unit(one, one) for one in raw[at : found.start()]]
         shown = _shown_special(found)
-        made += [Unit(one, one) for one in shown] if len(shown) > 1 else [Unit(shown, found[0])]
+        if found[0].startswith(_CDATA):  # A changed paragraph is written without the section.
+            made += [Unit(one, escape_text(one)) for one in shown]
+        else:
+            made += [Unit(one, one) for one in shown] if len(shown) > 1 else [Unit(shown, found[0])]
         at = found.end()
     return made + [Unit(one, one) for one in raw[at:]]
 
@@ -220,7 +187,7 @@ def shown_in(source: str, tokens: Iterable[Token]) -> str:
     """The visible text of an element; the reading of a ruby is left out."""
     depth, pieces = 0, []
     for token in tokens:
-        if token.name in ("rt", "rp", "annotation", "script", "style"):
+        if local_name(token) in ("rt", "rp", "annotation", "script", "style"):
             depth += {TokenKind.START: 1, TokenKind.END: -1}.get(token.kind, 0)
         elif token.kind is TokenKind.TEXT and depth == 0:
             pieces.append(shown_text(source[token.start : token.end]))
@@ -232,11 +199,13 @@ WRITER = Writer(units, escape_text, escape_text, lambda text, style: escape_text
 
 def _shown_special(found: re.Match[str]) -> str:
     text = found[0]
+    if text.startswith(_CDATA):
+        return text[len(_CDATA) : -3]
     if text[0] == "<":
         return ""
     if text[0] == "&":
         return unescape_one(text) or text
-    return "\ufffd" if "\ud800" <= text[0] <= "\udfff" else " "
+    return "\ufffd" if text[0] == "\0" or "\ud800" <= text[0] <= "\udfff" else " "
 
 
 def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:
@@ -246,7 +215,7 @@ def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:
     for at, token in enumerate(tokens):
         while stack and closing[stack[-1]] < at:
             stack.pop()
-        name = token.name.casefold()
+        name = local_name(token)
         if token.kind in (TokenKind.START, TokenKind.EMPTY) and name not in INLINE | ATOMIC and name not in SKIPPED:
             outer.update(stack)
         if at in closing and name in INLINE:
@@ -257,7 +226,7 @@ def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:
 def _alternatives(source: str, tokens: Sequence[Token]) -> Iterator[Found]:
     """The alternative texts of pictures, each as a separate block."""
     for token in tokens:
-        if token.name.casefold() != "img":
+        if local_name(token) != "img":
             continue
         span = attribute_span(source[token.start : token.end], "alt")
         if span is not None and any(map(str.isalnum, source[token.start + span[0] : token.start + span[1]])):
