@@ -210,9 +210,10 @@ WORDS: dict[str, str] = {
     "Search text": "查找文字",
     "Only changes with this text before or after.": "只限改动前后含此文字的改动。",
     "Change the glossary": "更改术语表",
-    "Use these terms. After the translation, only chunks that break the new glossary are asked again.": (
-        "采用这些术语。翻译完成后，只重新询问违反新术语表的分片。"
-    ),
+    (
+        "Use these terms instead of the collected ones: download the glossary, correct it and give it here. "
+        "After the translation, only chunks that break the new glossary are asked again."
+    ): "用这些术语代替收集到的术语：下载术语表，修改后填在这里。翻译完成后，只重新询问违反新术语表的分片。",
     "Terms as CSV with the columns source,target.": "CSV 格式的术语，含 source,target 两列。",
     "Book": "书",
     "Changes as a web page": "改动（网页）",

@@ -123,7 +123,10 @@ def declare_glossary(pipeline: ff.Pipeline) -> None:
     pipeline.action(
         "glossary",
         label="Change the glossary",
-        help="Use these terms. After the translation, only chunks that break the new glossary are asked again.",
+        help=(
+            "Use these terms instead of the collected ones: download the glossary, correct it and give it here. "
+            "After the translation, only chunks that break the new glossary are asked again."
+        ),
         options=[ff.Option("glossary", "file", "Terms as CSV with the columns source,target.", "")],
         states=("waiting", "completed", "partial"),
     )(change_glossary)
