@@ -197,7 +197,8 @@ def _copied(contract: Contract, source: str, answer: str) -> Defect | None:
         return None
     if any(not term.target or term.target == term.source for term in terms_in(source, contract.terms)):
         return None
-    passage, share = copied(*(without_marks(text, contract.brackets) for text in (source, answer)), contract.language)
+    source, answer = without_marks(source, contract.brackets), without_marks(answer, contract.brackets)
+    passage, share = copied(source, answer, contract.language)
     if not passage:
         return None
     return _defect("left_over", Severity.HARD if share > MOST_COPIED else Severity.SOFT, passage=passage[:40])
