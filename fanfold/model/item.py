@@ -40,6 +40,15 @@ class NewItem(Generic[In]):
     input: In | None = None
 
 
+class AddedItem(NamedTuple):
+    """An item that a handler adds to its own stage, as stored."""
+
+    key: str
+    input: str | None
+    files: tuple[str, ...] = ()
+    """Keys of the files in its input."""
+
+
 @dataclass(frozen=True)
 class Later:
     """Return value of ``look`` while an external job is running: poll again in ``seconds``."""

@@ -11,6 +11,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Plan, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.verdict import Verdict, verdict
+from tests.simulation.handlers import added_by, in_order
 
 ItemPlan = dict[str, Any]
 
@@ -71,15 +72,20 @@ class Expected:
         return Verdict.CONTINUE
 
     def _each(self, stage: PlannedStage) -> Verdict:
-        done = []
-        for unit in self.units:
+        done: list[Unit] = []
+        units = list(self.units)
+        for unit in units:  # Grows while it is read.
             if unit.plan["hopeless"] == self.ordinal:
                 self._note(stage, unit.name, None, "failed")
             else:
                 made = Unit(unit.position, unit.plan, f"{unit.value}/{stage.name}:{unit.name}")
                 self._note(stage, unit.name, made.value)
                 done.append(made)
-        failed = len(self.units) - len(done)
+                known = {one.name for one in units}
+                new = [child for child in added_by(unit.plan) if self.ordinal == 0 and child["key"] not in known]
+                units += [Unit(0, child) for child in new]
+        failed = len(units) - len(done)
+        done = [one for _, one in in_order([(unit.name, unit) for unit in done])]
         self.units, self.ordinal = done, self.ordinal + 1
         return verdict(stage, Counts({ItemState.DONE: len(done), ItemState.FAILED: failed}))
 

@@ -181,9 +181,30 @@ def _ended(witness: Witness, item: ItemWork, plan: dict[str, Any], ordinal: int)
         raise Permanent("simulated: hopeless")
     if RETRIES - item.retries_left < plan["fails"]:
         raise ValueError("simulated: this time it fails")
+    if ordinal == 0:
+        item.add(*(NewItem(child["key"], {"plan": child, "mark": item.input["mark"]}) for child in added_by(plan)))
     value = f"{item.input.get('value', '')}/{item._claimed.stage}:{item.key}"
     made = witness.ends(item, item.input["mark"])
     return {"value": value, "plan": plan, "mark": made, "note": note, "pad": "x" * LARGE if plan["large"] else ""}
+
+
+def added_by(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """The plans of what an item adds in the first `each` stage: some of its own, which may add more, and a shared one."""
+    if not plan["adds"]:
+        return []
+    plain = {name: None if name == "hopeless" else 0 for name in plan} | {"seconds": 0.1}
+    own = [{**plain, "key": f"{plan['key']}+{number}", "adds": plan["adds"] - 1} for number in range(plan["adds"])]
+    return [*own, {**plain, "key": "+shared"}]
+
+
+def is_added(name: str | None) -> bool:
+    """Whether an item of this name was added by another."""
+    return name is not None and "+" in name
+
+
+def in_order(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Results in their order; those of added items, whose order is a race, by name behind the others."""
+    return sorted(found, key=lambda one: one[0] if is_added(one[0]) else "")
 
 
 def new_items(witness: Witness, plans: list[dict[str, Any]], made_by: str | None) -> Iterator[NewItem]:
@@ -222,6 +243,7 @@ def merge(witness: Witness) -> Any:
                 decided[result.key] = {part: [one.verdict, one.value] for part, one in result.decisions.items()}
         if witness.merge_seconds:
             STAGE.schedule.sleep(witness.merge_seconds)
+        seen = in_order(seen)
         saw = {key: output["mark"] for key, output in seen}
         return {
             "value": [(key, output["value"]) for key, output in seen],

@@ -21,7 +21,7 @@ from fanfold.errors import FanfoldError
 from fanfold.model.decision import NewDecision
 from fanfold.model.endings import Ending
 from fanfold.model.external import EXTERNAL_COMMANDS
-from fanfold.model.item import Claimed
+from fanfold.model.item import AddedItem, Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
 from fanfold.model.plan import Kind
 from fanfold.store.schema import tables
@@ -336,6 +336,7 @@ class People:
             for ending in Ending:
                 with self.world.store.write() as tx:
                     late = Settlement(claimed, ending, error_code="late", error_message="simulated: too late")
+                    late = late._replace(added=(AddedItem("late", None),))
                     moved = settle(tx, [late], "late", self.world.store.settings.crash_limit)
                     require(not moved, f"{ending} under a lease that is over: {item}")
                     require(not tx.settling.holds(claimed.id, lease), f"a lease that is over is held: {item}")

@@ -45,6 +45,7 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "asks": (True,),
     "pays": (1, 2),
     "queues": (1, 3, 6),
+    "adds": (1, 2),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
@@ -60,6 +61,7 @@ OF_FEATURES = {
     "asks": "batches",
     "pays": "budgets",
     "queues": "limits",
+    "adds": "adds",
 }
 """What items do only where the run has a feature, and then in any case."""
 ALWAYS = ("queues",)
@@ -164,6 +166,7 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "asks",
         "pays",
         "queues",
+        "adds",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 

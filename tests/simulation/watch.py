@@ -18,7 +18,7 @@ from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
 from fanfold.store.items.count import Counting
 from fanfold.store.schema.tables import item_data, items, tasks
 from tests.simulation.database import SimulatedDatabase
-from tests.simulation.handlers import Witness
+from tests.simulation.handlers import Witness, is_added
 from tests.simulation.schedule import Violation
 
 Row = Mapping[str, Any]
@@ -340,11 +340,16 @@ class Watch:
     def _has_nothing_to_do(self, number: int, stage: str) -> bool:
         """Whether an `each` stage has all of its items, and none that is open."""
         before, here = self.plan(number).before(stage), self.now.of(number, stage)
-        wanted = self._expected(number, stage)
+        made, wanted = self._given(number, stage), self._expected(number, stage)
         if before is not None and before.kind is Kind.EACH:
             done = [item for item in self.now.of(number, before.name) if item["state"] == "done"]
-            wanted = len(done)
-        return len(here) == wanted and not any(item["state"] in OPEN_ITEMS for item in here)
+            made, wanted = len(here), len(done)
+        return made == wanted and not any(item["state"] in OPEN_ITEMS for item in here)
+
+    def _given(self, number: int, stage: str) -> int:
+        """How many items of a stage were not added by others: handlers add in the first `each` stage."""
+        first = next(one.name for one in self.plan(number).stages if one.kind is Kind.EACH)
+        return sum(stage != first or not is_added(item["key"]) for item in self.now.of(number, stage))
 
     def _expected(self, number: int, stage: str) -> int | None:
         """How many items a stage has that a split, or the submission, gave; None where that is not known."""
@@ -376,8 +381,8 @@ class Watch:
             require(here, f"no items where it stands: {task}")
         for stage in plan.stages:
             if stage.kind is Kind.EACH and (found := self.now.of(number, stage.name)):
-                size = self._expected(number, stage.name)
-                require(size in (None, len(found)), f"{len(found)} of {size} items of {stage.name}: {task}")
+                size, made = self._expected(number, stage.name), self._given(number, stage.name)
+                require(size in (None, made), f"{made} of {size} items of {stage.name}: {task}, {found}")
         if task["state"] == "completed":
             left = [item for item in self.now.of(number) if item["state"] in OPEN_ITEMS]
             require(not left, f"completed with open items: {task}, {left}")

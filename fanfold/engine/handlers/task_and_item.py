@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Generic, cast
 
 from fanfold.engine.handlers import typed_values
+from fanfold.engine.handlers.added_items import check_stage, collected
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import BadInput, Unreadable
+from fanfold.model.item import AddedItem, NewItem
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
 from fanfold.model.values.decoding import unreadable
@@ -90,6 +92,8 @@ class ItemWork(Work, Generic[In, Out]):
 
     kept_types: ClassVar[tuple[str, ...]] = ("input", "output")
     _unfolded: Any = NOT_YET
+    added: tuple[AddedItem, ...] = ()
+    """What this attempt has added so far."""
 
     @property
     def key(self) -> str:
@@ -124,6 +128,17 @@ class ItemWork(Work, Generic[In, Out]):
             return cast("Out", self._store.unfold(text, self._types.reading, self._types.output(self._claimed.stage)))
         except Unreadable as problem:
             raise unreadable(say("output_of_item", stage=self._claimed.stage, item=self.key), problem) from problem
+
+    def add(self, *new: NewItem[Any]) -> None:
+        """Add items to this stage, which is still running. They appear with this item's result, in one transaction.
+
+        Each needs a key. A key that the stage already has adds nothing, so several items may find the same work, and an item
+        that is redone adds nothing twice. If this attempt fails, is lost or waits (``later``), nothing is added. An attempt
+        adds at most 2,000 items; those may add more. Not in an `each` stage that follows another one: add them there.
+        """
+        self.check()
+        check_stage(self)
+        self.added = collected(self, self.added, new)
 
     @property
     def task(self) -> TaskWork[Any]:

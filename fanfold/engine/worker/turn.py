@@ -105,8 +105,10 @@ class _Steps:
         self._plain = [one for one in self._settled if one.new_items is None]
         self._unwritten = self._plain
         """Settlements to write in the claim's transaction."""
-        self._over = {one.claimed.task for one in self._plain} - in_flight - claimer.known_tasks
-        """Tasks whose stage may be over after these settlements."""
+        self._growing = {one.claimed.task for one in self._plain if one.added}
+        """Tasks that get items with these settlements."""
+        self._over = ({one.claimed.task for one in self._plain} - in_flight - claimer.known_tasks) | self._growing
+        """Tasks whose stage may be over after these settlements, or that have new work."""
         self._used_up = set[int]()
         """Tasks whose budget is used up by costs that these settlements report."""
 
@@ -119,6 +121,9 @@ class _Steps:
         if self._over:
             self._settle_and_claim(self._plain, Room(0))
             self._unwritten = []
+        for task in self._growing:
+            self._claimer.candidates.note_move(task)
+            self.turn.again = True
 
     def advance(self) -> None:
         """Advance tasks before slots are given away, so that their next stage need not wait for slots."""
@@ -227,10 +232,22 @@ def _settle_and_claim(
     If there are too many settlements for one short transaction, the others are written before, in separate ones. Nothing is
     claimed of tasks in ``used_up``, to which this adds those whose budget is used up now.
     """
-    while len(settled) > AT_ONCE:
-        some, settled = settled[:AT_ONCE], settled[AT_ONCE:]
+    while (count := _fitting(settled)) < len(settled):
+        some, settled = settled[:count], settled[count:]
         _commit(store, claimer, worker, some, Room(0), used_up)
     return _commit(store, claimer, worker, settled, room, used_up)
+
+
+def _fitting(settled: Sequence[Settlement]) -> int:
+    """How many of the settlements one short transaction can write, with the items that they add; at least one."""
+    if len(settled) <= AT_ONCE and not any(one.added for one in settled):
+        return len(settled)
+    size = 0
+    for count, one in enumerate(settled):
+        size += 1 + len(one.added)
+        if size > AT_ONCE and count:
+            return count
+    return len(settled)
 
 
 def _commit(

@@ -231,6 +231,11 @@ class Blobs:
             rows = [{"key": file.key, "task": task, "name": file.name, "size": file.size} for file in files]
             self.connection.execute(made, rows)
 
+    def give_to_task(self, keys: Sequence[str]) -> None:
+        """Let blobs of an attempt outlive it: they belong to its task from now on."""
+        if keys:
+            self.connection.execute(sa.update(blobs).where(blobs.c.key.in_(keys)).values(item=None, lease=None))
+
     def drop_some(self, task: int, limit: int) -> list[str]:
         """Remove the rows of at most ``limit`` blobs of a task; returns their keys, to be deleted after the commit."""
         keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == task).limit(limit)).scalars())

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.errors import BadInput
+from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import say
 from fanfold.store.dialects.bulk import append_rows
@@ -60,6 +61,27 @@ class Items:
             raise
         inputs = [(id_, text) for id_, (_, text) in zip(ids, rows, strict=True) if text is not None]
         append_rows(self.connection, item_data, ("item", "input"), inputs)
+
+    def add_more(self, task: int, stage: str, rows: Sequence[tuple[str, str | None]]) -> set[str]:
+        """Add pending items at the end of a stage, except keys that it already has; returns the keys that are new.
+
+        The caller holds the task's lock, so that no two transactions choose the same position.
+        """
+        known = self._taken(task, stage, [key for key, _ in rows])
+        new: list[tuple[str | None, str | None]] = [(key, text) for key, text in rows if key not in known]
+        if new:
+            self.add_some(task, stage, self.last_position(task, stage), new)
+        return {key for key, _ in new if key is not None}
+
+    def _taken(self, task: int, stage: str, keys: Sequence[str]) -> set[str]:
+        """The given keys that an item of the stage has. An item without a key answers to its position."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage)
+        known = set(self.connection.execute(sa.select(items.c.key).where(mine, items.c.key.in_(keys))).scalars())
+        positions = [position for key in keys if (position := position_of(key)) is not None]
+        unkeyed = sa.select(items.c.seq).where(mine, items.c.key.is_(None), items.c.seq.in_(positions))
+        if positions:
+            known |= {str(position) for position in self.connection.execute(unkeyed).scalars()}
+        return {key for key in known if key is not None}
 
     def _insert(self, task: int, stage: str, first: int, keys: list[str | None]) -> Sequence[int]:
         """Insert many items with one statement; returns their ids, ascending."""

@@ -55,8 +55,9 @@ class Ahead:
     def still_holds(self, tx: Transaction, row: TaskRow) -> bool:
         """Whether the task, whose lock is held, has not moved since.
 
-        If so, no settled item has changed: only moves reset, add or remove items. The newest event shows a move even if the
-        clock stands still; the row shows it even if PostgreSQL commits events in another order than their numbers.
+        If so, no settled item has changed: only moves reset or remove items, and only a running item adds others. The newest
+        event shows a move even if the clock stands still; the row shows it even if PostgreSQL commits events in another
+        order than their numbers.
         """
         return is_same(self.row, row) and not tx.events.moved_since(row.number, self.event)
 

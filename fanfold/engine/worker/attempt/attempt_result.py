@@ -10,7 +10,7 @@ from fanfold.engine.redaction import without_keys
 from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.endings import Ending
-from fanfold.model.item import Claimed
+from fanfold.model.item import AddedItem, Claimed
 from fanfold.model.pipelines.pipeline import Stage
 from fanfold.model.shortage import shortage
 from fanfold.model.text.sentences import Sentence, joined, say
@@ -60,6 +60,8 @@ class Settlement(NamedTuple):
     """The service to wait for, if the failure does not count."""
     in_batch: bool = False
     """Whether a postponed item waits for a batch of questions."""
+    added: tuple[AddedItem, ...] = ()
+    """Items that the handler adds to its stage; stored only if the item is finished under its lease."""
     short: bool = False
     """Whether the machine was short of open files or disk space."""
 

@@ -165,9 +165,11 @@ class Call:
             )
             output = self.work._fold(f"{self.claimed.key}.json", text)
         work = self.work
+        added = work.added if isinstance(work, ItemWork) else ()
         if work.usage is None and work.model is None and not work.shortfalls:
-            return Settlement(self.claimed, Ending.FINISH, output)
-        return Settlement(self.claimed, Ending.FINISH, output, **self._cost(), degraded=shortfall(work.shortfalls))
+            return Settlement(self.claimed, Ending.FINISH, output, added=added)
+        marks = {**self._cost(), "degraded": shortfall(work.shortfalls)}
+        return Settlement(self.claimed, Ending.FINISH, output, added=added, **marks)
 
     def end(self, error: BaseException) -> Settlement:
         """The settlement for a handler's exception: handed back if it was told to stop, otherwise failed."""

@@ -36,6 +36,9 @@ def settle(
     everything, batch = batch, _newest(batch)
     if any(one.out_of_time for one in batch):
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
+    # Items are added under the task's lock, which is taken before those of items, like everywhere else.
+    for task in sorted({one.claimed.task for one in batch if one.added}):
+        tx.tasks.lock(task)
     groups: dict[Ending, list[Settlement]] = {}
     for one in sorted(batch, key=lambda one: one.claimed.id):
         groups.setdefault(one.ending, []).append(one)
@@ -167,6 +170,7 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
     """Store what belongs to the new state: outputs, errors, attempts, and events for anything unusual."""
     if ending is Ending.FINISH:
         _keep_outputs(tx, group, worker)
+        _add_items(tx, group)
     if ending is Ending.RECLAIM:
         group = _told_of_poison(tx, group)
     if ending.is_error:
@@ -195,6 +199,15 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
             if one.output is not None or one.model or one.usage or one.claimed.lease > 1
         ]
     )
+
+
+def _add_items(tx: Transaction, finished: Sequence[Settlement]) -> None:
+    """Add the items that handlers found while they ran. They appear with the results of the items that add them."""
+    for one in finished:
+        if one.added:
+            new = tx.items.add_more(one.claimed.task, one.claimed.stage, [(item.key, item.input) for item in one.added])
+            tx.blobs.give_to_task([key for item in one.added if item.key in new for key in item.files])
+            tx.announce()
 
 
 def _keep_errors(tx: Transaction, ending: Ending, group: Sequence[Settlement]) -> None:

@@ -139,4 +139,15 @@ SENTENCES: dict[str, str] = {
     ),
     "in_field": "{type}.{field}: {why:bare}",
     "not_of_type": "{value} cannot be converted to {type}{why}",
+    "added_without_key": (
+        "{stage} adds an item without a key: give every added item one, ff.NewItem(key=...), so that an attempt that is "
+        "repeated does not add it twice."
+    ),
+    "added_too_many": (
+        "An item of {stage} adds too much: at most {most} items with 4 million characters of input in total. Add fewer; "
+        "each added item may add more."
+    ),
+    "added_in_later_each": (
+        "{stage} cannot add items: its items are made from those of {before}. Add them in the first `each` stage of the row."
+    ),
 }

@@ -112,4 +112,13 @@ SENTENCES: dict[str, str] = {
     "field_removed": "{type} 没有字段 `{field}`，而该值有。请恢复该字段，或注册兼容两种形状的编解码器",
     "in_field": "{type}.{field}：{why:bare}",
     "not_of_type": "{value} 不能成为 {type}{why}",
+    "added_without_key": (
+        "{stage} 添加了没有键的条目：请给每个添加的条目一个键（ff.NewItem(key=...)），这样重复的尝试不会添加两次。"
+    ),
+    "added_too_many": (
+        "{stage} 的一个条目添加得太多：最多 {most} 个条目，输入合计最多 400 万个字符。请少添加一些；每个添加的条目还可以再添加。"
+    ),
+    "added_in_later_each": (
+        "{stage} 不能添加条目：它的条目由 {before} 的条目生成。请在这一串 `each` 阶段的第一个中添加。"
+    ),
 }
