@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
@@ -77,6 +78,18 @@ def value_of(text: str) -> Any:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return text
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as typed; without a time zone it is local."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise BadInput(
+            f"'{text}' is not a time. Write it as 2026-12-24T20:00, or with a zone: 2026-12-24T20:00+01:00."
+        ) from None
 
 
 def _refuse(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -20,6 +21,7 @@ from fanfold.engine.queries.money.rate_limits import close_limit, list_limits, o
 from fanfold.engine.queries.pauses import steps_of
 from fanfold.engine.queries.results.outputs import OutputQueries
 from fanfold.engine.queries.tasks import TaskQueries
+from fanfold.engine.schedules import Schedules
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
 from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.commands import Commands
@@ -107,6 +109,8 @@ class Client:
         self._estimates = Estimates(self)
         self.templates = Templates(self)
         """Templates by name and version, and which tasks used them."""
+        self.schedules = Schedules(self)
+        """Tasks that are submitted at certain times."""
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -163,6 +167,8 @@ class Client:
         strict_budget: bool = False,
         allow_unknown_cost: bool = False,
         sample: int = 0,
+        run_at: datetime | None = None,
+        delay: float | None = None,
     ) -> Task:
         """Create a task with its first items, claimable at once; the same ``key`` returns the same task, never a second one.
 
@@ -170,7 +176,8 @@ class Client:
         ``@task`` function, ``inputs`` and ``options`` are its arguments. With ``literal``, text is never a path. KeyReused if
         the key belongs to a task with another pipeline, other options, inputs or items. ``budget`` is what its calls to models
         may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it). With ``sample=3``, all
-        workers together process three items of a stage and pause the task: see ``extrapolate``, then ``resume``.
+        workers together process three items of a stage and pause the task: see ``extrapolate``, then ``resume``. With
+        ``run_at`` (an aware time) or ``delay`` (seconds) it is stored now and starts then; ``resume`` starts it earlier.
         """
         wanted = Submission(
             inputs=inputs,
@@ -188,6 +195,8 @@ class Client:
             actor=self.actor,
             budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
             sample=sample,
+            run_at=run_at,
+            delay=delay,
         )
         return self.submit_or_find(pipeline, wanted)[0]
 

@@ -126,6 +126,13 @@ ITEM_MOVES = (
 TASK_MOVES = (
     Move("submit", (), (ACTIVE, TaskState.WAITING), PERSON, "a new task, with its first items"),
     Move(
+        "start",
+        (TaskState.WAITING,),
+        (ACTIVE, TaskState.WAITING),
+        SWEEP,
+        "its start time has come; if its first stage has a gate, it waits there for a person",
+    ),
+    Move(
         "advance",
         (ACTIVE,),
         (ACTIVE, TaskState.WAITING, COMPLETED, PARTIAL, TaskState.FAILED, CANCELLED),

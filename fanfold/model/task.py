@@ -65,6 +65,8 @@ class TaskRow:
 
     Negative while the task is closed: see ``closed_sample``.
     """
+    start_at: datetime | None = None
+    """When it starts; None once it has started."""
 
     @property
     def is_closed(self) -> bool:
@@ -148,6 +150,8 @@ class Task:
     """Its position in the list, for ``after``; unlike its id, valid even after the task is deleted."""
     counted: str = ""
     """The stage whose items ``total``, ``done``, ``failed`` and ``open`` count: before a split is done, the split itself."""
+    start_at: datetime | None = None
+    """When it starts, if it was submitted for later; None once it has started."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
     """Codes and parameters of the texts that have them, by field; filled in JSON."""
 

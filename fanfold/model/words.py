@@ -70,6 +70,8 @@ class Facts:
     """Whether its merge is due again, in a moment: more decisions may come."""
     batched: LaneCounts = NONE_BATCHED
     """How many of its questions are in the batch lane."""
+    start_at: datetime | None = None
+    """When it starts, if it was submitted for later."""
 
     @property
     def unaccepted(self) -> int:
@@ -101,6 +103,8 @@ def usual_word(facts: Facts) -> str:
     if facts.ending:
         return "compensating"
     stage = facts.plan.stage(facts.stage)
+    if facts.state is TaskState.WAITING and facts.start_at is not None:
+        return "scheduled"
     if facts.state is TaskState.WAITING:
         return stage.ready if stage.kind is Kind.MERGE else "waiting"
     if not facts.counts.started or facts.gathers_decisions:
@@ -160,6 +164,8 @@ def _merge_objection(facts: Facts) -> str:
 def wait_reason(facts: Facts) -> str | None:
     """Why nothing happens right now, or what waits for a person; None if all is well."""
     counts = facts.counts
+    if facts.state is TaskState.WAITING and facts.start_at is not None:
+        return say("starts_at", at=facts.start_at, now=facts.now)
     if facts.state is TaskState.WAITING:
         return say("waits_before", stage=facts.stage)
     if facts.state is TaskState.PAUSED:
@@ -246,6 +252,8 @@ def _is_due(facts: Facts) -> bool:
 
 def needs_you(facts: Facts) -> str | None:
     """Why the task needs a person; None if it does not."""
+    if facts.state is TaskState.WAITING and facts.start_at is not None:
+        return None
     if facts.state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) or facts.held:
         return wait_reason(facts)
     if facts.state is TaskState.ACTIVE and facts.reason:

@@ -33,6 +33,7 @@ from fanfold.store.rows.money.costs import Costs
 from fanfold.store.rows.money.rate_limits import RateLimits
 from fanfold.store.rows.money.usage_history import UsageHistory
 from fanfold.store.rows.removal import Removal
+from fanfold.store.rows.schedules import Schedules
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.templates import Templates
 from fanfold.store.rows.tokens import Tokens
@@ -187,6 +188,11 @@ class Transaction:
     def templates(self) -> Templates:
         """Templates by name and version, and the tasks that used them."""
         return Templates(self.connection, self.clock)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Schedules, their runs, and tasks that start later."""
+        return Schedules(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

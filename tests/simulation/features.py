@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
-LATER = ("decides", "stalls", "batches", "budgets", "samples", "limits", "adds")
+LATER = ("decides", "stalls", "batches", "budgets", "samples", "limits", "adds", "schedules")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Features:
     """Items make calls under a rate limit that all workers share. The clock is not stepped then, nor does time leap."""
     adds: bool = False
     """Handlers add items to their stage while it runs, some of them the same ones."""
+    schedules: bool = False
+    """Schedules submit tasks every few seconds, and some tasks start later."""
 
     @classmethod
     def drawn(cls, dice: random.Random, seed: int) -> Features:

@@ -18,6 +18,7 @@ from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
 from tests.simulation.limited import the_limit_is_whole
 from tests.simulation.schedule import Violation
+from tests.simulation.scheduled import every_task_has_its_run
 from tests.simulation.watch import Row, outputs, require
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def reckon(world: World) -> None:
         every_answer_is_paid_and_counted_once(world)
     if world.features.limits:
         the_limit_is_whole(world)
+    if world.features.schedules:
+        every_task_has_its_run(world)
     nothing_is_left_over(world)
 
 

@@ -38,7 +38,7 @@ from fanfold.engine.worker.beside import service_threads as services
 from fanfold.engine.worker.claiming import candidates
 from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
-from fanfold.model import retry
+from fanfold.model import retry, schedule
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.providers.batches import carry, deliver, question_lane
 from fanfold.providers.costs import call_budget, measured_costs
@@ -67,6 +67,7 @@ from tests.simulation.purse import Purse, is_stopped_by_budget, raise_budget
 from tests.simulation.quiet import idle_workers_are_quiet
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
+from tests.simulation.scheduled import add_schedules, pause_schedules
 from tests.simulation.watch import Picture, Watch, require
 
 SETTLE_AND_CLAIM = turn._settle_and_claim
@@ -326,6 +327,8 @@ class World:
             self.people.does("submits", self.submit_drawn)
         if self.features.crowd:
             self.people.does("submits many", self._submit_crowd)
+        if self.features.schedules:
+            self.people.does("adds schedules", lambda: add_schedules(self))
         if self.features.cron:
             self.people.does("ticks every few seconds", self.people.tick_on)
         for _ in range(0 if self.features.cron else self.dice.choice(self.size.workers)):
@@ -344,6 +347,8 @@ class World:
         for actor in self.schedule.actors:
             actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
             actor.stalled_until = min(actor.stalled_until, self.schedule.now)
+        if self.features.schedules:
+            pause_schedules(self)
         if self.features.alone:
             self.people.stop(self.people.living())
         self.hire(at_risk=False)
@@ -476,6 +481,8 @@ class World:
             wanted["budget"] = self.witness.purse.wish()
         if self.features.samples:
             wanted["sample"] = self.dice.choice((0, 1, 1, 2))
+        if self.features.schedules:
+            wanted["delay"] = self.dice.choice((None, None, 3.0, 20.0))
         self.submit(name, options, **wanted)
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
@@ -595,6 +602,7 @@ def on_stage() -> Iterator[None]:
         ),
         *((module, "COPY_CHUNK", CHUNK) for module in (advance, copying)),
         (resetting, "AT_ONCE", CHUNK),
+        (schedule, "MOST_CAUGHT_UP", 2),
         (deciding, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
         (stored_removal, "CHUNK", 4 * CHUNK),

@@ -28,6 +28,10 @@ from fanfold.running.terminal.lanes import chosen_lane, lane_options
 @click.option("--title", help="Title of the task [default: the name of its first file].")
 @click.option("--retry-limit", type=int, metavar="N", help="Retries per item, instead of the stage's own limit.")
 @click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
+@click.option(
+    "--at", "run_at", metavar="TIME", help="Start at this time, such as 2026-12-24T20:00+01:00; local without a zone."
+)
+@click.option("--delay", type=given.FiniteRange(min=0), metavar="SECONDS", help="Start this many seconds from now.")
 @declared.budget_options
 @click.pass_obj
 def command(
@@ -45,6 +49,8 @@ def command(
     title: str | None,
     retry_limit: int | None,
     straight_through: bool,
+    run_at: str | None,
+    delay: float | None,
     **asked: Any,
 ) -> None:
     """Create a task for the workers and print its id.
@@ -61,7 +67,7 @@ def command(
     task = invocation.client().submit(
         pipeline, *found.inputs, items=found.items, options=chosen, key=key, priority=priority, tags=tags,
         owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,
-        **declared.spending(asked),
+        run_at=given.moment(run_at), delay=delay, **declared.spending(asked),
     )  # fmt: skip
     if invocation.json:
         printing.print_json(task)

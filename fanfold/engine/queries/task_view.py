@@ -112,7 +112,7 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
 
 STORED = (
     "id", "pipeline", "title", "state", "stage", "owner", "priority", "tags", "key", "retry_limit", "error_code", "error_message",
-    "missing", "created_at", "updated_at", "finished_at",
+    "missing", "created_at", "updated_at", "finished_at", "start_at",
 )  # fmt: skip
 """Columns of a task's row that the public view shows unchanged."""
 
@@ -153,13 +153,14 @@ def _facts(
         (row.pipeline, row.stage) in known.served,
         trouble,
         *held,
-        tx.time() if trouble or due else None,
+        tx.time() if trouble or due or row.start_at else None,
         marks.degraded,
         known.read_only,
         sum(counts[ItemState.DONE] for counts in settled),
         marks.accepted,
         gathers,
         known.batched.get(row.number, NONE_BATCHED),
+        row.start_at,
     )
 
 

@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
+from fanfold.engine.tasks.submitting.submission import LONGEST_DELAY, TITLE_LENGTH
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.batch import LaneCounts
@@ -128,6 +128,7 @@ class TaskShape(BaseModel):
     needs_you: str | None = Field(description="Why a person should look at it; null if nobody needs to.")
     held: int = Field(description="Number of items of its stage that wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its position in the list, for `after`; stays valid if the task is deleted.")
+    start_at: datetime | None = Field(description="When it starts, if it was submitted for later; null once it has.")
     counted: str = Field(
         description="Stage counted by `total`, `done`, `failed` and `open`; the split until there are items."
     )
@@ -238,6 +239,11 @@ class NewTask(BaseModel):
         strict=True,
         description="Process only this many items of a stage, then pause; `GET /tasks/ID/estimate` tells the cost of the rest.",
     )
+
+    run_at: AwareDatetime | None = Field(
+        default=None, description="When it starts, with a time zone; without it, at once."
+    )
+    delay: float | None = Field(default=None, ge=0, le=LONGEST_DELAY, description="The same, in seconds from now.")
 
     model_config = ConfigDict(
         extra="forbid",

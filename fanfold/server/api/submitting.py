@@ -37,7 +37,7 @@ from fanfold.server.requests.access import Access, NotAllowed
 SAID_LENGTH = 64_000
 JSON_FIELDS = (
     "inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through", "budget", "strict_budget",
-    "allow_unknown_cost", "sample",
+    "allow_unknown_cost", "sample", "delay",
 )  # fmt: skip
 FORM = {
     "type": "object",
@@ -48,6 +48,7 @@ FORM = {
         "title": {"type": "string"},
         "key": {"type": "string"},
         "owner": {"type": "string"},
+        "run_at": {"type": "string", "format": "date-time"},
         **{name: {"type": "string", "description": "As JSON."} for name in JSON_FIELDS},
     },
 }
@@ -173,6 +174,8 @@ def submitted(
         actor=client.actor,
         budget=wish(wanted.budget, strict=wanted.strict_budget, allow_unknown_cost=wanted.allow_unknown_cost),
         sample=wanted.sample,
+        run_at=wanted.run_at,
+        delay=wanted.delay,
     )
     return client.submit_or_find(pipeline, submission)
 

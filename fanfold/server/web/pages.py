@@ -13,6 +13,7 @@ from fanfold.server.requests.access import Access, access_of
 from fanfold.server.web import costs_page as costs
 from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
+from fanfold.server.web import schedule_pages as schedules
 from fanfold.server.web import template_pages as templates
 from fanfold.server.web.changes import changes_page as changes
 from fanfold.server.web.frame.languages import Words, language_of
@@ -25,7 +26,20 @@ from fanfold.server.web.task import task_page as task
 from fanfold.server.web.task_list import estimate_view as estimating
 from fanfold.server.web.task_list import list_page as listing
 
-MODULES = (listing, estimating, table, changes, task, preview, decide_form, costs, templates, operating, login)
+MODULES = (
+    listing,
+    estimating,
+    table,
+    changes,
+    task,
+    preview,
+    decide_form,
+    costs,
+    templates,
+    schedules,
+    operating,
+    login,
+)
 router = APIRouter()
 for module in MODULES:
     router.include_router(module.router)

@@ -236,6 +236,11 @@ class Blobs:
         if keys:
             self.connection.execute(sa.update(blobs).where(blobs.c.key.in_(keys)).values(item=None, lease=None))
 
+    def drop_keys(self, keys: Sequence[str]) -> None:
+        """Remove the rows of these blobs."""
+        if keys:
+            self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
+
     def drop_some(self, task: int, limit: int) -> list[str]:
         """Remove the rows of at most ``limit`` blobs of a task; returns their keys, to be deleted after the commit."""
         keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == task).limit(limit)).scalars())

@@ -184,7 +184,9 @@ class Tasks:
 
     def _needs_you(self) -> sa.ColumnElement[bool]:
         """The tasks that ``words.needs_you`` reports."""
-        rests = tasks.c.state.in_((TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL))
+        rests = sa.and_(
+            tasks.c.state.in_((TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL)), tasks.c.start_at.is_(None)
+        )
         here = sa.and_(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage)
         long_ago = item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)
         stuck = sa.and_(items.c.state == ItemState.RETRYING, long_ago)

@@ -53,6 +53,7 @@ Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
 Index("tasks_owner", tasks.c.owner, tasks.c.number)
 Index("tasks_finished", tasks.c.finished_at)
 Index("tasks_updated", tasks.c.updated_at, tasks.c.number)
+Index("tasks_start", tasks.c.start_at, **only_where(tasks.c.start_at.is_not(None)))
 Index("task_tags_task", task_tags.c.task)
 # PostgreSQL updates every index of a changed row, SQLite only those whose columns changed. So PostgreSQL counts with
 # `items_order` and claims with `items_open`; SQLite, whose indexes all end with the row's id, uses `items_progress` for both.

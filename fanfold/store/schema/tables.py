@@ -18,9 +18,10 @@ from fanfold.store.dialects.schema import COUNTED_UP, Number
 from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
 from fanfold.store.schema.metadata import metadata
+from fanfold.store.schema.schedule_tables import schedule_runs, schedules
 from fanfold.store.schema.template_tables import template_uses, templates
 
-__all__ = ["batch_members", "batches", "metadata", "template_uses", "templates"]
+__all__ = ["batch_members", "batches", "metadata", "schedule_runs", "schedules", "template_uses", "templates"]
 
 tasks = Table(
     "tasks",
@@ -56,6 +57,7 @@ tasks = Table(
     Column("reason_sentence", Text),
     Column("error_sentence", Text),
     Column("sample", Integer),
+    Column("start_at", UtcTime),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     **COUNTED_UP,
 )

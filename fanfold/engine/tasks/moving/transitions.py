@@ -106,6 +106,8 @@ def move(
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
         if row.is_closed:  # In its next state a task is open: if its budget is still used up, it is closed again.
             written = {"sample": row.opened_sample, **written}
+        if row.start_at is not None:  # Any move ends the wait for its start time.
+            written["start_at"] = None
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
     record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))
     if target is TaskState.ACTIVE:

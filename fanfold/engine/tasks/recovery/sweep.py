@@ -12,6 +12,8 @@ from fanfold.engine.tasks.many_items.reset_items import finish_abandoned
 from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.transitions import Pipelines, left_for_later
 from fanfold.engine.tasks.recovery.abandoned import remove_abandoned
+from fanfold.engine.tasks.scheduling.fire import fire_due
+from fanfold.engine.tasks.scheduling.start_later import start_due
 from fanfold.engine.tasks.steering.delete import SLICE_SECONDS, late_after, prune, remove_deleted
 from fanfold.engine.worker.attempt.settle_batch import poison
 from fanfold.engine.worker.beside.host import is_dead
@@ -79,7 +81,12 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
     recovered = recover(store, actor)
     finish_abandoned(store, actor)
     remove_abandoned(store, actor)
-    return close(store, pipelines, actor) + recovered > 0
+    return close(store, pipelines, actor) + recovered + begin_due(store, pipelines, actor) > 0
+
+
+def begin_due(store: Store, pipelines: Pipelines, actor: str) -> int:
+    """Start tasks whose time has come, and submit those of schedules; returns how many."""
+    return start_due(store, pipelines, actor) + fire_due(store, pipelines, actor)
 
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:

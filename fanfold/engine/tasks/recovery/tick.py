@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanfold.engine.discovery import beside_service
-from fanfold.engine.tasks.recovery.sweep import close, recover, take_duty
+from fanfold.engine.tasks.recovery.sweep import begin_due, close, recover, take_duty
 from fanfold.engine.worker.beside.host import new_worker_id
 from fanfold.engine.worker.loop import Worker
 from fanfold.errors import BadInput
@@ -95,7 +95,7 @@ def tick(
         finished=ended[Ending.FINISH], failed=ended[Ending.FAIL], retrying=ended[Ending.BACK_OFF],
         waiting=ended[Ending.POSTPONE], held=ended[Ending.HOLD], handed_back=ended[Ending.RELEASE],
         lost=ended[Ending.RECLAIM], recovered=recovered,
-        next_due_seconds=worker.claimer.seconds_to_next, seconds=time.monotonic() - started,
+        next_due_seconds=_next_due(store, worker.claimer.seconds_to_next), seconds=time.monotonic() - started,
         too_long=worker.claimer.waiting_in(lambda stage: stage.takes > usable),
     )  # fmt: skip
 
@@ -108,6 +108,14 @@ def _carry_batches(store: Store) -> None:
         beside_service("ask", "carry_batches")(store, UNREGISTERED + new_worker_id("tick"))
 
 
+def _next_due(store: Store, seconds: float | None) -> float | None:
+    """Seconds until an item, a schedule or a task that starts later is due."""
+    with store.read() as tx:
+        scheduled = tx.schedules.seconds_to_next()
+    known = [moment for moment in (seconds, scheduled) if moment is not None]
+    return max(0.0, min(known)) if known else None
+
+
 def fits(stage: Stage, seconds_left: float) -> bool:
     """Whether a call of the stage usually ends within the time left."""
     return seconds_left > 0 and stage.takes <= seconds_left
@@ -116,4 +124,6 @@ def fits(stage: Stage, seconds_left: float) -> bool:
 def _recover(store: Store, pipelines: dict[str, Pipeline]) -> int:
     """Reclaim lost items before polling for work: the next tick may be a minute away."""
     take_duty(store, "recover", store.settings.sweep_seconds, force=True)
-    return recover(store, "tick") + close(store, pipelines, "tick")
+    recovered = recover(store, "tick") + close(store, pipelines, "tick")
+    begin_due(store, pipelines, "tick")
+    return recovered

@@ -321,4 +321,4 @@ def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
     held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
     marks = tx.counting.marks([row.number]).get(row.number, Marks())
     facts = Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)
-    return replace(facts, degraded=marks.degraded, accepted=marks.accepted, done_items=done)
+    return replace(facts, degraded=marks.degraded, accepted=marks.accepted, done_items=done, start_at=row.start_at)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from fanfold.engine.tasks.many_items.new_items import KEY_LENGTH
 from fanfold.errors import BadInput
@@ -14,10 +15,12 @@ from fanfold.model.retry import MOST_RETRIES
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_text, shown
 from fanfold.store.rows.templates import UsedTemplate
+from fanfold.store.store import Transaction
 
 OWNER_LENGTH = 200
 TAG_LENGTH = 100
 TITLE_LENGTH = 1_000
+LONGEST_DELAY = 10 * 365 * 86_400
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,24 @@ class Submission:
     """Process only this many items of a stage, then pause; 0 for all."""
     templates: tuple[UsedTemplate, ...] = ()
     """The versions of templates that its options were made from."""
+    run_at: datetime | None = None
+    """When the task starts; None for at once."""
+    delay: float | None = None
+    """The same, in seconds from now."""
+    within: Within | None = None
+    """What else happens in the transaction that stores the task."""
+
+
+class Within(Protocol):
+    """Part of the transaction that stores a task."""
+
+    @property
+    def admit(self) -> Callable[[Transaction], bool]:
+        """Whether the task may be stored."""
+
+    @property
+    def note(self) -> Callable[[Transaction, str], None]:
+        """Records the task, by its id."""
 
 
 def checked(wanted: Submission) -> Submission:
@@ -60,7 +81,25 @@ def checked(wanted: Submission) -> Submission:
     if wanted.retry_limit is not None and not 0 <= _whole(wanted.retry_limit, "The retry limit") <= MOST_RETRIES:
         raise BadInput(say("retry_limit_range", value=shown(wanted.retry_limit), most=MOST_RETRIES))
     check_sample(wanted.sample)
+    check_start(wanted.run_at, wanted.delay)
     return replace(wanted, tags=_tags(wanted.tags))
+
+
+def check_start(run_at: Any, delay: Any) -> None:
+    """A start time is an aware time, or a delay of up to ten years; not both."""
+    if run_at is not None and delay is not None:
+        raise BadInput(say("run_at_or_delay"))
+    if run_at is not None and (not isinstance(run_at, datetime) or run_at.utcoffset() is None):
+        raise BadInput(say("run_at_aware", value=shown(run_at)))
+    is_number = isinstance(delay, int | float) and not isinstance(delay, bool)
+    if delay is not None and not (is_number and 0 <= delay <= LONGEST_DELAY):
+        raise BadInput(say("delay_range", value=shown(delay)))
+
+
+def start_time(run_at: datetime | None, delay: float | None, now: datetime) -> datetime | None:
+    """When a task starts, by the database's clock; None for at once."""
+    start = run_at if delay is None else now + timedelta(seconds=delay)
+    return start if start is not None and start > now else None
 
 
 def check_items(items: Any) -> None:

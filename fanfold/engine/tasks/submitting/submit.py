@@ -17,7 +17,7 @@ from fanfold.engine.tasks.moving.transitions import described, record
 from fanfold.engine.tasks.submitting import inputs as given
 from fanfold.engine.tasks.submitting.inputs import Described
 from fanfold.engine.tasks.submitting.option_checks import check_options, check_types
-from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission
+from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission, start_time
 from fanfold.engine.tasks.submitting.submission import checked as checked_submission
 from fanfold.engine.tasks.submitting.unlock import applied, taken_out
 from fanfold.engine.tasks.submitting.unpack import unpacked
@@ -40,6 +40,12 @@ TRIES = 3
 BYTES_PER_CHARACTER = 4
 """Maximum bytes of a character in UTF-8."""
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+class NotWanted(FanfoldError):
+    """The transaction that would store the task found that it is no longer wanted."""
+
+    code = "not_wanted"
 
 
 class Submitted(NamedTuple):
@@ -143,7 +149,19 @@ class Making:
         if self.wanted.items is None and self.pipeline.item_maker is not None:
             self._take_items(self.pipeline.item_maker(kept, dict(self.wanted.options)), digest=False)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
-        return row | {"fingerprint": self.fingerprint}
+        return row | {"fingerprint": self.fingerprint} | self._start()
+
+    def _start(self) -> dict[str, Any]:
+        """The values of a task that starts later."""
+        if self.wanted.run_at is None and self.wanted.delay is None:
+            return {}
+        with self.store.read() as tx:
+            start = start_time(self.wanted.run_at, self.wanted.delay, tx.time())
+        return {} if start is None else {"start_at": start, "state": TaskState.WAITING.value}
+
+    def _admit(self, tx: Transaction) -> None:
+        if self.wanted.within is not None and not self.wanted.within.admit(tx):
+            raise NotWanted(f"{self.pipeline.name} is no longer wanted")
 
     def _take_items(self, items: Iterable[Any], *, digest: bool) -> None:
         limit = self.store.settings.result_bytes
@@ -172,6 +190,7 @@ class Making:
 
     def add(self, tx: Transaction, row: dict[str, Any]) -> TaskRow:
         """Write a task with few items."""
+        self._admit(tx)
         number = tx.tasks.add(row, self.wanted.tags)
         tx.blobs.add_files(number, [file for _, file in self._folded])
         return self._begin(tx, number, self.new_items if self.new_items.count else None)
@@ -208,6 +227,7 @@ class Making:
         with self.store.write() as tx:
             if not tx.drafts.refresh(number, stage, self.task_id):
                 return None
+            self._admit(tx)
             tx.tasks.add({"number": number, **row}, self.wanted.tags)
             tx.drafts.end(number, [stage])
             return self._begin(tx, number, None)
@@ -236,6 +256,8 @@ class Making:
             row,
             described(row, "submit", None, row.state, self.wanted.actor, row.stage),
         )
+        if self.wanted.within is not None:
+            self.wanted.within.note(tx, row.id)
         tx.announce()
         return row
 

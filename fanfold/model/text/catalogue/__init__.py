@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from fanfold.model.text.catalogue import asking, commands, inputs, money, operating, serving, tasks, waiting, work
+from fanfold.model.text.catalogue import (
+    asking,
+    commands,
+    inputs,
+    money,
+    operating,
+    scheduling,
+    serving,
+    tasks,
+    waiting,
+    work,
+)
 
 PARTS: tuple[dict[str, str], ...] = (
     waiting.SENTENCES,
@@ -13,6 +24,7 @@ PARTS: tuple[dict[str, str], ...] = (
     inputs.SENTENCES,
     asking.SENTENCES,
     money.SENTENCES,
+    scheduling.SENTENCES,
     serving.SENTENCES,
 )
 ENGLISH: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

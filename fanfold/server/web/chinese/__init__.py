@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from fanfold.server.web.chinese import changes, frame, listing, money, nouns, operating, table, task, templates
+from fanfold.server.web.chinese import (
+    changes,
+    frame,
+    listing,
+    money,
+    nouns,
+    operating,
+    scheduling,
+    table,
+    task,
+    templates,
+)
 
 WORDS: dict[str, str] = {
     **frame.WORDS,
@@ -11,6 +22,7 @@ WORDS: dict[str, str] = {
     **task.WORDS,
     **money.WORDS,
     **templates.WORDS,
+    **scheduling.WORDS,
     **table.WORDS,
     **changes.WORDS,
     **nouns.WORDS,

@@ -16,6 +16,8 @@ const say = (text, named = {}) => text.replace(/\{(\w+)\}/g, (whole, name) => na
 
 /** The budget of a new task, as typed; empty for no budget. */
 const budget = () => form.elements.budget.value.trim();
+/** When a new task starts, with the zone of this browser; empty for at once. */
+const runAt = () => (form.elements.run_at.value ? new Date(form.elements.run_at.value).toISOString() : "");
 /** The number of items of a sample; 0 for all. */
 const sample = () => Number(form.elements.sample.value) || 0;
 
@@ -94,6 +96,7 @@ function send(upload) {
   body.append("options", JSON.stringify(upload.said));
   if (budget()) body.append("budget", JSON.stringify(budget()));
   if (sample()) body.append("sample", JSON.stringify(sample()));
+  if (runAt()) body.append("run_at", runAt());
   for (const file of upload.files) body.append("file", file, file.name);
   const request = new XMLHttpRequest();
   upload.request = request;
@@ -164,6 +167,7 @@ async function sendValues() {
   const body = { pipeline: pipeline.name, options: said, [pipeline.items ? "items" : "inputs"]: Array.isArray(given) ? given : [given] };
   if (budget()) body.budget = budget();
   if (sample()) body.sample = sample();
+  if (runAt()) body.run_at = runAt();
   try {
     const answer = await fetch("/api/v1/tasks", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from fastapi import Request
@@ -97,6 +98,14 @@ def _offer(pipeline: Pipeline) -> Offered:
     )
 
 
+def _start(text: str) -> dict[str, Any]:
+    """When the task starts. A browser without scripts sends no zone: then it is the server's time."""
+    try:
+        return {"run_at": datetime.fromisoformat(text).astimezone()} if text else {}
+    except (ValueError, OverflowError):
+        raise BadInput(say("run_at_aware", value=text[:50])) from None
+
+
 def _has_local(pipeline: Pipeline) -> bool:
     """Whether the pipeline works without a model. One that does not declare its provider decides by itself."""
     provider = pipeline.declared.get("provider")
@@ -122,7 +131,7 @@ def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
     pipeline = pipeline_of(place, _text(form, "pipeline"))
     known = {"pipeline": pipeline.name, "options": options_of(pipeline, form), "budget": _text(form, "budget") or None}
     sample = _text(form, "sample")
-    wanted = checked(known | ({"sample": _value(sample)} if sample else {}))
+    wanted = checked(known | ({"sample": _value(sample)} if sample else {}) | _start(_text(form, "run_at")))
     files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
     if pipeline.accepts and not files:
         raise BadInput(say("choose_file", pipeline=pipeline.title))

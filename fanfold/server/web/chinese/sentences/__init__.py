@@ -8,6 +8,7 @@ from fanfold.server.web.chinese.sentences import (
     inputs,
     money,
     operating,
+    scheduling,
     serving,
     tasks,
     waiting,
@@ -23,6 +24,7 @@ PARTS: tuple[dict[str, str], ...] = (
     inputs.SENTENCES,
     asking.SENTENCES,
     money.SENTENCES,
+    scheduling.SENTENCES,
     serving.SENTENCES,
 )
 SENTENCES: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

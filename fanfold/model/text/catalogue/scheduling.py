@@ -1,0 +1,26 @@
+"""Sentences about schedules, and tasks that start later."""
+
+SENTENCES: dict[str, str] = {
+    "starts_at": "starts at {at:time}",
+    "run_at_or_delay": "Give either run_at or delay, not both.",
+    "run_at_aware": "run_at must be a time with a time zone; this is {value}.",
+    "delay_range": "delay must be a number of seconds from 0 to ten years; this is {value}.",
+    "bad_cron": (
+        "{cron!r} is not a cron expression ({why}). Write minute, hour, day, month, weekday, such as 0 3 * * * for every day"
+        " at three."
+    ),
+    "cron_never": "{cron!r} is never due.",
+    "no_time_zone": "{zone!r} is not a time zone. Use a name such as Europe/Berlin or UTC.",
+    "schedule_name": "The name of a schedule is 1 to 100 letters, digits, dots, hyphens or underscores; this is {name!r}.",
+    "schedule_taken": "There is already a schedule {name}.[[ To replace it: fanfold schedule remove {name}]]",
+    "no_schedule": "There is no schedule {name}.",
+    "schedule_rule": "{field} must be one of {choices:,}; this is {value!r}.",
+    "schedule_missed": "nobody was there at that time",
+    "schedule_still_runs": "the run before it is not finished",
+    "schedule_queued_already": "another run already waits",
+    "schedule_had_task": "this time already has task {task}",
+    "schedule_secret": "A schedule cannot store the secret option {option}.",
+    "schedule_needs_pipeline": (
+        "The code of pipeline {pipeline} is not known here.[[ Run it where it is installed, or name it with --target.]]"
+    ),
+}
