@@ -55,6 +55,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8700
     allowed_hosts: str = ""
+    public_url: str = ""
+    webhook_allow: str = ""
     upload_bytes: int = 1_000_000_000
     url_bytes: int = 512_000_000
     url_seconds: float = 120.0
@@ -121,6 +123,8 @@ MEANINGS = {
     "host": "The address the server listens on; any address other than loopback requires tokens.",
     "port": "The port the server listens on; 0 takes a free one.",
     "allowed_hosts": "Host names, separated by commas, that the server accepts besides its own address.",
+    "public_url": "Address at which services reach the server, such as `https://fanfold.example.com`, for wake-up URLs.",
+    "webhook_allow": "Private hosts and networks, separated by commas, that webhooks may be sent to: `10.0.0.0/8, hooks.lan`.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
     "url_bytes": "The largest file that is downloaded from a URL, or read from standard input.",
     "url_seconds": "How long a download may take.",

@@ -54,6 +54,7 @@ SECTIONS = {
         "templates",
         "providers",
         "limits",
+        "webhooks",
         "workers",
         "metrics",
         "doctor",

@@ -31,6 +31,7 @@ from fanfold.engine.tasks.steering.set_lane import set_lane
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find
 from fanfold.engine.templates import Templates
+from fanfold.engine.webhooks.endpoints import Webhooks
 from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
 from fanfold.model.money.budgets import wish
@@ -111,6 +112,8 @@ class Client:
         """Templates by name and version, and which tasks used them."""
         self.schedules = Schedules(self)
         """Tasks that are submitted at certain times."""
+        self.webhooks = Webhooks(self)
+        """Other programs that are told what becomes of tasks."""
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -169,6 +172,7 @@ class Client:
         sample: int = 0,
         run_at: datetime | None = None,
         delay: float | None = None,
+        notify: Sequence[str] = (),
     ) -> Task:
         """Create a task with its first items, claimable at once; the same ``key`` returns the same task, never a second one.
 
@@ -178,6 +182,7 @@ class Client:
         may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it). With ``sample=3``, all
         workers together process three items of a stage and pause the task: see ``extrapolate``, then ``resume``. With
         ``run_at`` (an aware time) or ``delay`` (seconds) it is stored now and starts then; ``resume`` starts it earlier.
+        ``notify`` names webhooks, or addresses, that are told what becomes of it.
         """
         wanted = Submission(
             inputs=inputs,
@@ -197,6 +202,7 @@ class Client:
             sample=sample,
             run_at=run_at,
             delay=delay,
+            notify=notify,
         )
         return self.submit_or_find(pipeline, wanted)[0]
 

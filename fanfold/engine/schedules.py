@@ -63,6 +63,7 @@ class Schedules:
         metadata: dict[str, Any] | None = None,
         straight_through: bool = False,
         literal: bool = False,
+        notify: Sequence[str] = (),
     ) -> Schedule:
         """Submit a task at every time that ``cron`` names, on the wall clock of ``zone``, exactly once.
 
@@ -87,6 +88,7 @@ class Schedules:
                 metadata=dict(metadata or {}),
                 straight_through=straight_through,
                 literal=literal,
+                notify=notify,
             )
         )
         rules = {"overlap": _rule("overlap", Overlap, overlap), "catch_up": _rule("catch_up", CatchUp, catch_up)}

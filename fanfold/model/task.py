@@ -67,6 +67,8 @@ class TaskRow:
     """
     start_at: datetime | None = None
     """When it starts; None once it has started."""
+    notify: str | None = None
+    """Its own receivers of webhooks (JSON): names, or addresses."""
 
     @property
     def is_closed(self) -> bool:

@@ -22,7 +22,7 @@ from fanfold.server.api import (
     tasks,
     templates,
 )
-from fanfold.server.api.automation import schedules
+from fanfold.server.api.automation import schedules, wake, webhooks
 from fanfold.server.api.documented import completed
 from fanfold.server.api.money import batches, budgets, costs, estimates, limits
 from fanfold.server.app_state import AppState
@@ -36,7 +36,7 @@ from fanfold.server.web.frame.languages import learn
 API = "/api/v1"
 MODULES = (
     tasks, actions, batches, budgets, costs, decisions, estimates, external, items, results, streams, operating, limits,
-    table, templates, changes, schedules,
+    table, templates, changes, schedules, wake, webhooks,
 )  # fmt: skip
 DESCRIPTION = """
 A task is split into items, each item is processed separately, and the results are merged.

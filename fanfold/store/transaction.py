@@ -37,6 +37,7 @@ from fanfold.store.rows.schedules import Schedules
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.templates import Templates
 from fanfold.store.rows.tokens import Tokens
+from fanfold.store.rows.webhooks import Webhooks
 from fanfold.store.rows.workers import Workers
 from fanfold.store.streams.database import Streams
 from fanfold.store.upgrade import revisions
@@ -193,6 +194,11 @@ class Transaction:
     def schedules(self) -> Schedules:
         """Schedules, their runs, and tasks that start later."""
         return Schedules(self.connection, self.clock)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Webhooks: where to send which events."""
+        return Webhooks(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -32,6 +32,9 @@ from fanfold.running.terminal.lanes import chosen_lane, lane_options
     "--at", "run_at", metavar="TIME", help="Start at this time, such as 2026-12-24T20:00+01:00; local without a zone."
 )
 @click.option("--delay", type=given.FiniteRange(min=0), metavar="SECONDS", help="Start this many seconds from now.")
+@click.option(
+    "--notify", multiple=True, metavar="NAME|URL", help="Webhook or address to tell what becomes of it. Repeatable."
+)
 @declared.budget_options
 @click.pass_obj
 def command(
@@ -51,6 +54,7 @@ def command(
     straight_through: bool,
     run_at: str | None,
     delay: float | None,
+    notify: tuple[str, ...],
     **asked: Any,
 ) -> None:
     """Create a task for the workers and print its id.
@@ -67,7 +71,7 @@ def command(
     task = invocation.client().submit(
         pipeline, *found.inputs, items=found.items, options=chosen, key=key, priority=priority, tags=tags,
         owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,
-        run_at=given.moment(run_at), delay=delay, **declared.spending(asked),
+        run_at=given.moment(run_at), delay=delay, notify=notify, **declared.spending(asked),
     )  # fmt: skip
     if invocation.json:
         printing.print_json(task)

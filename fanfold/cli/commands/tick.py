@@ -49,9 +49,10 @@ def command(
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all
     from fanfold.engine.tasks.recovery.tick import tick
+    from fanfold.engine.webhooks.deliveries import deliveries
 
     report = tick(
-        invocation.store(), load_all(targets).values(), seconds=seconds if budget is None else budget,
+        invocation.store(), [*load_all(targets).values(), deliveries], seconds=seconds if budget is None else budget,
         tasks_per_stage=tasks_per_stage, concurrency=concurrency, exit_code=Exit.OK,
     )  # fmt: skip
     if invocation.json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import secrets
 import socket
 import threading
 import time
@@ -19,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.handlers.typed_values import loaded
+from fanfold.engine.tasks.steering.wake import hashed
 from fanfold.errors import (
     BadInput,
     Cancelled,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fanfold.worker")
 JOB_BYTES = 10_000
+WAKE_PATH = "/api/v1/wake/"
 NAME_LENGTH = 63
 GRACE_SECONDS = 4.0
 """How long an attempt that is told to stop waits for a start in progress; its worker waits a little longer."""
@@ -66,10 +69,12 @@ class LookLater(BaseException):
 class ExternalService:
     """The functions that call the service; each may be `def` or `async def`."""
 
-    start: Callable[[str], Any]
+    start: Callable[..., Any]
     look: Callable[[Any], Any]
     find: Callable[[str], Any] | None = None
     cancel: Callable[[Any], Any] | None = None
+    wakes: bool = False
+    """Whether ``start`` also gets the URL by which the service can wake the item."""
 
 
 class External:
@@ -158,14 +163,16 @@ class External:
             await self._cancel_if_task_is(starting.result())
 
     async def _started(self, key: str) -> Any:
-        if not await self._write(lambda tx: tx.externals.intend(self._item, self._lease, self.name, key)):
+        token = secrets.token_urlsafe(32) if self.service.wakes else None
+        wake = None if token is None else hashed(token)
+        if not await self._write(lambda tx: tx.externals.intend(self._item, self._lease, self.name, key, wake)):
             raise self._stopped()
         mine = (self._item, self._lease, self.name, key)
         if self._unwanted:
             await self._withdraw(key)
             raise self._stopped()
         try:
-            job = await _call(self.service.start, key)
+            job = await _call(self.service.start, key, *(() if token is None else (self._wake_url(token),)))
             if job is None:
                 raise BadInput(say("external_no_id"))
             text = serial.dump(job, "The id of an external job", JOB_BYTES)
@@ -179,6 +186,11 @@ class External:
             raise
         await self._keep(mine, text)
         return job
+
+    def _wake_url(self, token: str) -> str | None:
+        """The URL to give to the service; None if the setting `public_url` does not say where the server is."""
+        base = self.work._store.settings.public_url.rstrip("/")
+        return f"{base}{WAKE_PATH}{token}" if base else None
 
     async def _withdraw(self, key: str) -> None:
         """Remove the intent, and keep the memory of the job before it."""

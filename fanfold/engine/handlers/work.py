@@ -327,11 +327,12 @@ class Work:
     async def external(
         self,
         *,
-        start: Callable[[str], Any],
+        start: Callable[..., Any],
         look: Callable[[Any], Any],
         find: Callable[[str], Any] | None = None,
         cancel: Callable[[Any], Any] | None = None,
         name: str = "job",
+        wake: bool = False,
     ) -> Any:
         """Start a job at an external service, once, and return its result; until then the item waits without a worker.
 
@@ -339,6 +340,9 @@ class Work:
         returns the id of a job that may have been started before, or None if there is certainly none; without ``find``, a
         person decides when the outcome is unknown. ``cancel(id)`` is called if the task is cancelled while this runs, and if
         the job takes too long. All may be `def` or `async def`. ``name`` distinguishes several jobs of one item.
+
+        With ``wake``, ``start(key, url)`` also gets a URL to give to the service: a POST to it makes the item look at once. It
+        is None if the setting `public_url` is empty. Polling goes on, so a lost message costs only time.
         """
         if name in self._jobs:
             raise Permanent(
@@ -347,7 +351,7 @@ class Work:
             )
         self._jobs = self._jobs | {name}
         try:
-            return await External(self, name, ExternalService(start, look, find, cancel)).result()
+            return await External(self, name, ExternalService(start, look, find, cancel, wake)).result()
         except (JobFailed, Permanent):
             self._jobs = self._jobs - {name}  # That job is over; a handler that catches this may start another one.
             raise

@@ -243,6 +243,9 @@ class NewTask(BaseModel):
     run_at: AwareDatetime | None = Field(
         default=None, description="When it starts, with a time zone; without it, at once."
     )
+    notify: list[Text] = Field(
+        default=[], max_length=10, description="Webhooks, or addresses, to tell what becomes of it."
+    )
     delay: float | None = Field(default=None, ge=0, le=LONGEST_DELAY, description="The same, in seconds from now.")
 
     model_config = ConfigDict(

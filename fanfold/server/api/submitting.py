@@ -37,7 +37,7 @@ from fanfold.server.requests.access import Access, NotAllowed
 SAID_LENGTH = 64_000
 JSON_FIELDS = (
     "inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through", "budget", "strict_budget",
-    "allow_unknown_cost", "sample", "delay",
+    "allow_unknown_cost", "sample", "delay", "notify",
 )  # fmt: skip
 FORM = {
     "type": "object",
@@ -176,6 +176,7 @@ def submitted(
         sample=wanted.sample,
         run_at=wanted.run_at,
         delay=wanted.delay,
+        notify=wanted.notify,
     )
     return client.submit_or_find(pipeline, submission)
 

@@ -15,6 +15,7 @@ from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
 from fanfold.server.web import schedule_pages as schedules
 from fanfold.server.web import template_pages as templates
+from fanfold.server.web import webhook_pages as webhooks
 from fanfold.server.web.changes import changes_page as changes
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.static_files import STATIC, KeptFiles
@@ -37,6 +38,7 @@ MODULES = (
     costs,
     templates,
     schedules,
+    webhooks,
     operating,
     login,
 )

@@ -53,8 +53,11 @@ class Externals:
         young = externals.c.updated_at > self.clock.before(START_SECONDS)
         return sa.and_(externals.c.state == JobState.INTENDED, young, sa.exists(alive.correlate(externals)))
 
-    def intend(self, item: int, lease: int, name: str, key: str) -> bool:
-        """Store the intent, if the item still runs under this lease and its task wants it. Commit it before the call."""
+    def intend(self, item: int, lease: int, name: str, key: str, wake: str | None = None) -> bool:
+        """Store the intent, if the item still runs under this lease and its task wants it. Commit it before the call.
+
+        ``wake`` is the hash of the token with which the service may wake the item.
+        """
         wanted = task_is_active(items.c.task, items.c.stage)
         held = sa.select(items.c.task, items.c.worker).where(
             items.c.id == item, items.c.lease == lease, RUNNING, wanted
@@ -63,10 +66,20 @@ class Externals:
         if row is None:
             return False
         values: dict[str, Any] = {"lease": lease, "key": key, "state": JobState.INTENDED.value, "job": None}
+        values |= {"wake": wake}
         values |= {"worker": row.worker, "intended_at": self.clock.now, "updated_at": self.clock.now}
         made = self.clock.dialect.insert(externals).values(item=item, name=name, task=row.task, **values)
         self.connection.execute(made.on_conflict_do_update(index_elements=["item", "name"], set_=values))
         return True
+
+    def waking(self, wake: str) -> int | None:
+        """The item whose job has this token."""
+        return self.connection.execute(sa.select(externals.c.item).where(externals.c.wake == wake)).scalar()
+
+    def wake(self, item: int) -> bool:
+        """Make an item that waits for its job due now; False if it is due already, runs, or waits for a person."""
+        waits = (items.c.id == item, items.c.state == ItemState.WAITING, ~HELD, items.c.available_at > self.clock.now)
+        return self._execute(sa.update(items).where(*waits).values(available_at=self.clock.now))
 
     def withdraw(self, item: int, lease: int, name: str, key: str, ended: str | None = None) -> bool:
         """Remove the intent: the job was certainly not started.

@@ -20,8 +20,18 @@ from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_
 from fanfold.store.schema.metadata import metadata
 from fanfold.store.schema.schedule_tables import schedule_runs, schedules
 from fanfold.store.schema.template_tables import template_uses, templates
+from fanfold.store.schema.webhook_tables import webhooks
 
-__all__ = ["batch_members", "batches", "metadata", "schedule_runs", "schedules", "template_uses", "templates"]
+__all__ = [
+    "batch_members",
+    "batches",
+    "metadata",
+    "schedule_runs",
+    "schedules",
+    "template_uses",
+    "templates",
+    "webhooks",
+]
 
 tasks = Table(
     "tasks",
@@ -58,6 +68,7 @@ tasks = Table(
     Column("error_sentence", Text),
     Column("sample", Integer),
     Column("start_at", UtcTime),
+    Column("notify", Text),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     **COUNTED_UP,
 )
@@ -214,6 +225,7 @@ externals = Table(
     Column("worker", String(100)),
     Column("intended_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    Column("wake", String(64)),
 )
 """External jobs: the intent to start one, written before the call, and the job's id once it is known."""
 

@@ -40,6 +40,8 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0050", "0001", adds=("templates", "template_uses")),
     Revision("0055", "0001"),
     Revision("0090", "0001", adds=("schedules", "schedule_runs")),
+    Revision("0091", "0001"),
+    Revision("0092", "0001", adds=("webhooks",)),
 )
 """Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from fanfold.engine.redaction import without_keys
+from fanfold.engine.webhooks.notices import tell
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model.lifecycle import TASK_MOVES, TaskState, targets
 from fanfold.model.pipelines.pipeline import Pipeline
@@ -126,6 +127,7 @@ def described(
 def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) -> None:
     """Store the event of a move and call on_move, in the move's own transaction."""
     tx.events.add([{"task": row.number, **_told(change)}])
+    tell(tx, row, change)
     if not row.plan.mirrored:
         return
     mirror = mirror_of(pipelines, row)

@@ -14,14 +14,14 @@ from fanfold.model.values.decoding import AS_KEPT
 from fanfold.model.values.files import File
 from fanfold.store.store import Store
 
-STORED = ("options", "title", "priority", "tags", "retry_limit", "metadata", "straight_through")
+STORED = ("options", "title", "priority", "tags", "retry_limit", "metadata", "straight_through", "notify")
 """Parameters of a submission that a schedule stores beside its inputs and items."""
 
 
 def stored(wanted: Submission, inputs: Sequence[Any], items: list[Any] | None) -> str:
     """The submission as text."""
-    known = {name: getattr(wanted, name) for name in STORED}
-    return serial.dump({**known, "tags": list(wanted.tags), "inputs": list(inputs), "items": items}, "The schedule")
+    known = {name: getattr(wanted, name) for name in STORED} | {"inputs": list(inputs), "items": items}
+    return serial.dump(known | {"tags": list(wanted.tags), "notify": list(wanted.notify)}, "The schedule")
 
 
 def restored(text: str) -> Submission:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from fanfold.engine.tasks.many_items.new_items import KEY_LENGTH
+from fanfold.engine.webhooks.endpoints import check_notify
 from fanfold.errors import BadInput
 from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.money.estimates import check_sample
@@ -49,6 +50,8 @@ class Submission:
     """When the task starts; None for at once."""
     delay: float | None = None
     """The same, in seconds from now."""
+    notify: Sequence[str] = ()
+    """Receivers of webhooks for this task alone: names, or addresses."""
     within: Within | None = None
     """What else happens in the transaction that stores the task."""
 
@@ -82,6 +85,7 @@ def checked(wanted: Submission) -> Submission:
         raise BadInput(say("retry_limit_range", value=shown(wanted.retry_limit), most=MOST_RETRIES))
     check_sample(wanted.sample)
     check_start(wanted.run_at, wanted.delay)
+    check_notify(wanted.notify)
     return replace(wanted, tags=_tags(wanted.tags))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 from bisect import bisect_left
@@ -149,7 +150,10 @@ class Making:
         if self.wanted.items is None and self.pipeline.item_maker is not None:
             self._take_items(self.pipeline.item_maker(kept, dict(self.wanted.options)), digest=False)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
-        return row | {"fingerprint": self.fingerprint} | self._start()
+        row |= {"fingerprint": self.fingerprint} | self._start()
+        if self.wanted.notify:
+            row["notify"] = json.dumps(list(self.wanted.notify))
+        return row
 
     def _start(self) -> dict[str, Any]:
         """The values of a task that starts later."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from fanfold.engine.webhooks.notices import tell_held
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
@@ -36,8 +37,8 @@ def settle(
     everything, batch = batch, _newest(batch)
     if any(one.out_of_time for one in batch):
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
-    # Items are added under the task's lock, which is taken before those of items, like everywhere else.
-    for task in sorted({one.claimed.task for one in batch if one.added}):
+    # Items are added, and people told, under the task's lock, which is taken before those of items, like everywhere else.
+    for task in sorted({one.claimed.task for one in batch if one.added or _is_told(one)}):
         tx.tasks.lock(task)
     groups: dict[Ending, list[Settlement]] = {}
     for one in sorted(batch, key=lambda one: one.claimed.id):
@@ -178,6 +179,7 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
         group = [one for one in group if _is_kept(one)]
     if ending is Ending.HOLD:
         tx.settling.put_data([{"item": one.claimed.id, "hold": one.hold} for one in group])
+        tell_held(tx, {one.claimed.task: one.hold or "" for one in group if _is_told(one)})
     if batched := [one.claimed.id for one in group if one.in_batch]:
         tx.batched.settle_waits(batched)
     if ending.warns:
@@ -199,6 +201,11 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
             if one.output is not None or one.model or one.usage or one.claimed.lease > 1
         ]
     )
+
+
+def _is_told(one: Settlement) -> bool:
+    """Whether webhooks are told that an item waits for a person; not for one that was too long for a tick."""
+    return one.ending is Ending.HOLD and one.out_of_time is None
 
 
 def _add_items(tx: Transaction, finished: Sequence[Settlement]) -> None:

@@ -23,4 +23,18 @@ SENTENCES: dict[str, str] = {
     "schedule_needs_pipeline": (
         "The code of pipeline {pipeline} is not known here.[[ Run it where it is installed, or name it with --target.]]"
     ),
+    "webhook_no_secret": (
+        "this worker knows no secret for the webhook {webhook}: set {variable} or FANFOLD_WEBHOOK_SECRET where workers run, "
+        "then retry"
+    ),
+    "webhook_bad_secret": "The secret of a webhook must be base64, such as whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw.",
+    "webhook_gone": "The webhook {webhook} was removed or disabled.",
+    "webhook_answered": "{host} answered {status}: {answer}",
+    "webhook_refused": "{host} must not be asked: {why}. The setting webhook_allow permits private addresses.",
+    "webhook_unreachable": "{host} could not be reached: {why}",
+    "webhook_name": "The name of a webhook is 1 to 63 letters, digits, dots, hyphens or underscores; this is {name!r}.",
+    "webhook_url": "{url!r} is not a web address that begins with http:// or https://.",
+    "webhook_events": "Events are {known:,}; these are not: {unknown:,}.",
+    "no_webhook": "There is no webhook {name}.",
+    "notify_list": "notify is a list of at most {most} names of webhooks or web addresses.",
 }

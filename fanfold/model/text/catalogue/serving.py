@@ -1,6 +1,7 @@
 """Sentences of the server to a browser or a program."""
 
 SENTENCES: dict[str, str] = {
+    "no_wake_token": "No external job has this token.",
     "cell_not_number": "This is not a number: {text}",
     "no_cell": "The table of task {task} has no cell {column} in row {row} of item {item}.",
     "items_not_retried": (

@@ -18,4 +18,17 @@ SENTENCES: dict[str, str] = {
     "schedule_had_task": "这一时间已有任务 {task}",
     "schedule_secret": "定时计划不能保存机密选项 {option}。",
     "schedule_needs_pipeline": "这里没有流水线 {pipeline} 的代码。[[请在安装了它的地方运行，或用 --target 指明。]]",
+    "webhook_no_secret": (
+        "此工作进程没有 webhook {webhook} 的密钥：请在运行工作进程处设置 {variable} 或 FANFOLD_WEBHOOK_SECRET，然后重试"
+    ),
+    "webhook_bad_secret": "webhook 的密钥须为 base64，例如 whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw。",
+    "webhook_gone": "webhook {webhook} 已被移除或停用。",
+    "webhook_answered": "{host} 回答 {status}：{answer}",
+    "webhook_refused": "不得访问 {host}：{why}。设置 webhook_allow 可允许私有地址。",
+    "webhook_unreachable": "无法连接 {host}：{why}",
+    "webhook_name": "webhook 的名称须为 1 到 63 个字母、数字、点、连字符或下划线；此处为 {name!r}。",
+    "webhook_url": "{url!r} 不是以 http:// 或 https:// 开头的网址。",
+    "webhook_events": "事件有 {known:,}；以下不是：{unknown:,}。",
+    "no_webhook": "没有名为 {name} 的 webhook。",
+    "notify_list": "notify 是最多 {most} 个 webhook 名称或网址的列表。",
 }

@@ -1,6 +1,7 @@
 """What the server says, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "no_wake_token": "没有使用此令牌的外部作业。",
     "cell_not_number": "这不是数字：{text}",
     "no_cell": "任务 {task} 的表格中，条目 {item} 第 {row} 行没有单元格 {column}。",
     "items_not_retried": "这些条目现在都不能重试：它们在等待、处理中，或已被重试。",

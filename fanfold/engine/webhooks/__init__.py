@@ -1,0 +1,1 @@
+"""Webhooks: tells other programs what became of tasks."""

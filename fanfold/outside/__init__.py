@@ -1,0 +1,1 @@
+"""Requests to addresses that somebody else has chosen. Any room, and any application, may use this."""
