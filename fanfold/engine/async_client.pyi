@@ -211,6 +211,9 @@ class AsyncClient:
         strict_budget: bool = False,
         allow_unknown_cost: bool = False,
         sample: int = 0,
+        run_at: datetime | None = None,
+        delay: float | None = None,
+        notify: Sequence[str] = (),
     ) -> Task: ...
     async def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]: ...
     async def typed(self, pipeline: Pipeline) -> Client: ...
