@@ -125,7 +125,7 @@ class Schedules:
         """All schedules by name, each with its latest run."""
         check_limit(limit)
         with self._store.read() as tx:
-            rows = tx.schedules.list(self._client.owner, limit)
+            rows = tx.schedules.all(self._client.owner, limit)
             return [self._shown(row, tx.schedules.runs(row.number, 1)) for row in rows]
 
     def get(self, name: str, *, runs: int = RUNS_SHOWN) -> Schedule:

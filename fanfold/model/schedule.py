@@ -111,7 +111,7 @@ def due_times(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
 
 def checked_cron(cron: str, zone: str, now: datetime) -> datetime:
     """The first due time of an expression; BadInput if it is not one, or never due."""
-    if not isinstance(cron, str) or not 0 < len(cron) <= CRON_LENGTH:
+    if not 0 < len(str(cron)) <= CRON_LENGTH:
         raise BadInput(say("bad_cron", cron=str(cron)[:CRON_LENGTH], why="Wrong length"), code="bad_cron")
     found = next(due_times(cron, zone, now), None)
     if found is None:

@@ -36,7 +36,7 @@ def add_schedules(world: World) -> None:
 def pause_schedules(world: World) -> None:
     """When calm comes, nothing more is due; until then each due time was dealt with once."""
     with world.store.write() as tx:
-        for row in tx.schedules.list(None, 10):
+        for row in tx.schedules.all(None, 10):
             _is_whole(world, row.number)
             tx.schedules.pause(row.name, True, None)
 

@@ -76,7 +76,7 @@ class Webhooks:
     def list(self) -> builtins.list[Webhook]:
         """All webhooks, by name."""
         with self._store.read() as tx:
-            rows = tx.webhooks.list()
+            rows = tx.webhooks.all()
         return [_webhook(row) for row in rows if self._client.owner in (None, row.owner)]
 
     def get(self, name: str) -> Webhook:

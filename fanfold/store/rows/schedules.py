@@ -69,7 +69,7 @@ class Schedules:
         found = self.connection.execute(sa.select(*SHOWN).where(schedules.c.name == name)).first()
         return None if found is None else ScheduleRow(*found)
 
-    def list(self, owner: str | None, limit: int) -> list[ScheduleRow]:
+    def all(self, owner: str | None, limit: int) -> list[ScheduleRow]:
         """All schedules, or those of an owner, by name."""
         found = sa.select(*SHOWN).order_by(schedules.c.name).limit(limit)
         if owner is not None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import webhooks
 
 
@@ -45,9 +44,9 @@ class Webhooks:
         others = {name: new.excluded[name] for name in values if name != "name"}
         self.connection.execute(new.on_conflict_do_update(index_elements=["name"], set_=others))
 
-    def list(self) -> list[WebhookRow]:
+    def all(self) -> list[WebhookRow]:
         """All webhooks, by name."""
-        return [WebhookRow(*row) for row in run(self.connection, ALL, {})]
+        return [WebhookRow(*row) for row in self.connection.execute(ALL)]
 
     def get(self, name: str) -> WebhookRow | None:
         """The webhook with this name."""
@@ -58,7 +57,7 @@ class Webhooks:
         """The enabled webhooks that want an event of a task."""
         return [
             row
-            for row in self.list()
+            for row in self.all()
             if row.disabled_at is None
             and event in json.loads(row.events)
             and row.pipeline in (None, pipeline)
