@@ -12,7 +12,9 @@ from typing import Any, get_overloads
 from fanfold.engine import async_client
 from fanfold.engine.async_calls import THREADS, is_iterator, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.schedules import Schedules
 from fanfold.engine.templates import Templates
+from fanfold.engine.webhooks.endpoints import Webhooks
 
 STUB = Path(async_client.__file__).with_suffix(".pyi")
 HEAD = (
@@ -21,6 +23,7 @@ HEAD = (
 SIMPLE = (str, int, float, bool, type(None))
 ELEMENTS = {"Results": "Result"}
 """The elements of an iterable class."""
+PARTS = (Templates, Schedules, Webhooks)
 ALWAYS = (
     "import builtins",
     "from collections.abc import AsyncGenerator",
@@ -39,14 +42,18 @@ def stub() -> str:
         "trace: TracebackType | None) -> None: ...\n"
         "    async def close(self) -> None: ..."
     )
-    part = "    @property\n    def templates(self) -> AsyncTemplates: ..."
-    kept = public_methods(Templates)
-    templates = [text for name, method in sorted(kept.items()) for text in _method(name, method)]
-    class_text = "\n".join(
-        ["class AsyncTemplates:", *templates, "", "class AsyncClient:", body[0], frame, part, *body[1:]]
-    )
-    imports = {*ALWAYS, *_imports([Client.__init__, *methods.values(), *kept.values()], class_text)}
+    parts = [f"    @property\n    def {part.__name__.lower()}(self) -> Async{part.__name__}: ..." for part in PARTS]
+    kept = [method for part in PARTS for method in public_methods(part).values()]
+    before = [line for part in PARTS for line in _part(part)]
+    class_text = "\n".join([*before, "class AsyncClient:", body[0], frame, *parts, *body[1:]])
+    imports = {*ALWAYS, *_imports([Client.__init__, *methods.values(), *kept], class_text)}
     return "\n".join([HEAD, "", *_ordered(imports), "", class_text]) + "\n"
+
+
+def _part(part: type) -> list[str]:
+    """The class of a part of the client."""
+    methods = sorted(public_methods(part).items())
+    return [f"class Async{part.__name__}:", *(text for name, method in methods for text in _method(name, method)), ""]
 
 
 def _init() -> str:
@@ -117,10 +124,11 @@ def _imports(methods: Iterable[Callable[..., Any]], text: str) -> set[str]:
             elif isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, f"from {module.__name__} import {node.name}")
     used = set(re.findall(r"\w+", text))
-    known = {name for line in ALWAYS for name in line.split()[-1:]} | {"AsyncClient", "AsyncTemplates", "annotations"}
-    return {line for name, line in found.items() if name in used - known and name[0].isupper()} | (
-        {"from typing import overload"} if "@overload" in text else set()
-    )
+    known = {name for line in ALWAYS for name in line.split()[-1:]} | {"AsyncClient", "annotations", "UTC"}
+    known |= {f"Async{part.__name__}" for part in PARTS}
+    return {
+        line for name, line in found.items() if name in used - known and (name[0].isupper() or name == "datetime")
+    } | ({"from typing import overload"} if "@overload" in text else set())
 
 
 def _ordered(imports: set[str]) -> list[str]:

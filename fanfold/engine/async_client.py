@@ -10,11 +10,21 @@ from operator import attrgetter
 
 from fanfold.engine.async_calls import AsyncCalls, AsyncPart, awaited, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.schedules import Schedules
 from fanfold.engine.templates import Templates
+from fanfold.engine.webhooks.endpoints import Webhooks
 
 
 class AsyncTemplates(AsyncPart):
     """``Client.templates`` for `async def`."""
+
+
+class AsyncSchedules(AsyncPart):
+    """``Client.schedules`` for `async def`."""
+
+
+class AsyncWebhooks(AsyncPart):
+    """``Client.webhooks`` for `async def`."""
 
 
 class AsyncClient(AsyncCalls):
@@ -30,9 +40,20 @@ class AsyncClient(AsyncCalls):
         """Templates by name and version, and which tasks used them."""
         return AsyncTemplates(self, attrgetter("templates"))
 
+    @property
+    def schedules(self) -> AsyncSchedules:
+        """Tasks that are submitted at certain times."""
+        return AsyncSchedules(self, attrgetter("schedules"))
+
+    @property
+    def webhooks(self) -> AsyncWebhooks:
+        """Other programs that are told what becomes of tasks."""
+        return AsyncWebhooks(self, attrgetter("webhooks"))
+
 
 for _name, _method in public_methods(Client).items():
     if _name != "close":
         setattr(AsyncClient, _name, awaited(_method))
-for _name, _method in public_methods(Templates).items():
-    setattr(AsyncTemplates, _name, awaited(_method))
+for _part, _asynchronous in ((Templates, AsyncTemplates), (Schedules, AsyncSchedules), (Webhooks, AsyncWebhooks)):
+    for _name, _method in public_methods(_part).items():
+        setattr(_asynchronous, _name, awaited(_method))

@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from fanfold.engine.make_form import FormFile
 from fanfold.engine.queries.metrics import Metrics
 from fanfold.engine.take_action import ActionOutcome
 from fanfold.engine.tasks.submitting.submission import Submission
+from fanfold.engine.webhooks.endpoints import Webhook
 from fanfold.model.decision import Decision, NewDecision
 from fanfold.model.external import ExternalJob
 from fanfold.model.item import Item, ItemDetail, Result
@@ -20,6 +22,7 @@ from fanfold.model.money.estimates import Estimate
 from fanfold.model.money.rate_limits import LimitRow
 from fanfold.model.pipelines.pipeline import Pipeline, Target
 from fanfold.model.pipelines.template_kinds import TemplateKind
+from fanfold.model.schedule import Schedule
 from fanfold.model.task import Event, Task
 from fanfold.model.template import Template, TemplateUse
 from fanfold.store.rows.money.answers import CallRow
@@ -38,6 +41,45 @@ class AsyncTemplates:
     async def use(self, task_id: str, kind: str, reference: str) -> Template: ...
     async def used_by(self, task_id: str) -> builtins.list[TemplateUse]: ...
     async def versions(self, kind: str, name: str, *, limit: int = 1000) -> builtins.list[Template]: ...
+
+class AsyncSchedules:
+    async def add(
+        self,
+        name: str,
+        cron: str,
+        pipeline: Target,
+        *inputs: Any,
+        zone: str = "UTC",
+        overlap: str = "skip",
+        catch_up: str = "one",
+        items: Iterable[Any] | None = None,
+        options: dict[str, Any] | None = None,
+        title: str | None = None,
+        priority: int = 0,
+        tags: Sequence[str] = (),
+        owner: str | None = None,
+        retry_limit: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        straight_through: bool = False,
+        literal: bool = False,
+        notify: Sequence[str] = (),
+    ) -> Schedule: ...
+    async def get(self, name: str, *, runs: int = 20) -> Schedule: ...
+    async def list(self, *, limit: int = 1000) -> builtins.list[Schedule]: ...
+    async def next_times(self, name: str, count: int = 5) -> builtins.list[datetime]: ...
+    async def pause(self, name: str) -> Schedule: ...
+    async def remove(self, name: str) -> None: ...
+    async def resume(self, name: str) -> Schedule: ...
+    async def run(self, name: str) -> Task: ...
+
+class AsyncWebhooks:
+    async def add(
+        self, name: str, url: str, *, events: Sequence[str] = ..., pipeline: str | None = None, owner: str | None = None
+    ) -> Webhook: ...
+    async def get(self, name: str) -> Webhook: ...
+    async def list(self) -> builtins.list[Webhook]: ...
+    async def remove(self, name: str) -> None: ...
+    async def test(self, name: str) -> Task: ...
 
 class AsyncClient:
     def __init__(
@@ -59,6 +101,10 @@ class AsyncClient:
     async def close(self) -> None: ...
     @property
     def templates(self) -> AsyncTemplates: ...
+    @property
+    def schedules(self) -> AsyncSchedules: ...
+    @property
+    def webhooks(self) -> AsyncWebhooks: ...
     async def accept(
         self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
     ) -> Task: ...

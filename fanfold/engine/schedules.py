@@ -139,7 +139,7 @@ class Schedules:
         row = self._row(name)
         with self._store.read() as tx:
             now = tx.time()
-        first = [] if row.next_at is None or row.paused else [row.next_at]
+        first: builtins.list[datetime] = [] if row.next_at is None or row.paused else [row.next_at]
         after = row.next_at if first and row.next_at is not None else now
         return [*first, *islice(due_times(row.cron, row.zone, after), max(0, count - len(first)))][:count]
 
