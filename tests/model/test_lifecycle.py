@@ -29,7 +29,7 @@ from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES, OPEN_BATCHES, O
 # Written out once more on purpose: a change of the table is a decision, and has to be made in two places.
 TASK_TABLE = {
     "active": "advance on_move pause merge decide cancel retry",
-    "waiting": "resume merge decide cancel retry rerun delete",
+    "waiting": "start resume merge decide cancel retry rerun delete",
     "paused": "resume cancel retry rerun delete",
     "completed": "merge decide retry rerun delete prune",
     "partial": "merge cancel retry rerun delete prune",

@@ -258,5 +258,6 @@ WORDS: dict[str, str] = {
     "reclaim": "收回",
     "advance": "推进",
     "submit": "提交",
+    "start": "开始",
     "prune": "清理",
 }
