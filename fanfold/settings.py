@@ -63,6 +63,8 @@ class Settings:
     private_urls: int = 0
     log: str = "text"
     telemetry: str = ""
+    streams: str = ""
+    isolate: str = ""
 
     @property
     def data_folder(self) -> Path:
@@ -131,6 +133,8 @@ MEANINGS = {
     "private_urls": "1: URLs may reach addresses of this machine and its network; 0: they may not.",
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object per line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
+    "streams": "Redis that carries streamed output to readers, `redis://…`; default: they poll the database.",
+    "isolate": "`functions`: run all `def` handlers in child processes, which can be ended; default: only stages that ask for it.",
 }
 
 
@@ -193,6 +197,8 @@ def _checked(settings: Settings) -> Settings:
         raise BadInput(f"Setting log is {settings.log!r}; use text or json.")
     if settings.telemetry:
         _check_telemetry(settings.telemetry)
+    if settings.isolate not in ("", "functions"):
+        raise BadInput(f"Setting isolate is {settings.isolate!r}; use functions, or leave it empty.")
     _ = settings.weights
     for name in (
         "poll_seconds",

@@ -16,6 +16,7 @@ from xdist.scheduler import LoadGroupScheduling
 
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
+from tests import redis_server as redis_server_module
 from tests.servers import PostgresServer, ServerUnavailable
 from tests.sharing import share_statements
 
@@ -190,6 +191,16 @@ def database_url(databases: Databases) -> Iterator[str]:
 def sqlite_url(sqlite_databases: SqliteDatabases, tmp_path: Path) -> str:
     """The URL of such a database on SQLite only, for behaviour that is the same on every database."""
     return sqlite_databases.copy_to(tmp_path)
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[redis_server_module.RedisServer]:
+    """A Redis of this test alone, which it may kill, freeze and empty."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = redis_server_module.make(folder)
+    yield server
+    server.kill()
 
 
 @pytest.fixture

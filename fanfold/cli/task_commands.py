@@ -50,7 +50,8 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
 
 def sentence(task: Task) -> str:
     """A task in one line."""
-    why = f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
+    why = f" ({task.still_running})" if task.still_running else ""
+    why += f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
     degraded = f"; {marked(task, f'of {counted(task.total, ITEMS)} degraded')}" if task.degraded else ""
     return f"{task.id} is {task.status}{why}{degraded}"
 

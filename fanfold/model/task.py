@@ -142,6 +142,8 @@ class Task:
     """How many items of its stage wait for a person."""
     needs_you: str | None = None
     """Why it needs a person; None if it does not."""
+    still_running: str | None = None
+    """That a handler of it was told to stop and runs on, and in which worker; None if there is none."""
     word: str = ""
     """Its state in the application's words; same as ``status``."""
     phase: str = ""

@@ -23,6 +23,7 @@ from fanfold.store.database import Database
 from fanfold.store.database_errors import UNREACHABLE, is_conflict
 from fanfold.store.files import sharing
 from fanfold.store.files.folder import BlobStore, Directory, new_key
+from fanfold.store.streams.redis import LiveStreams, check_url
 from fanfold.store.transaction import Transaction
 from fanfold.store.upgrade import migrate
 from fanfold.store.urls import shown
@@ -62,6 +63,7 @@ class Store:
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
         self._identity: str | None = None
         """Identifies this database among others; None until its mark is in the data folder."""
+        self._live_streams: LiveStreams | None = None
 
     @classmethod
     def open(
@@ -75,6 +77,8 @@ class Store:
 
         ``busy_seconds``: how long a writer waits for SQLite's lock; None for the default.
         """
+        if settings.streams:
+            check_url(settings.streams)
         store = cls(settings, read_clock=read_clock, busy_seconds=busy_seconds)
         try:
             store._refuse_vanished()
@@ -160,8 +164,19 @@ class Store:
             known = sharing.known_tasks(connection, set(named.values()))
         return [name for name, task in named.items() if task in known]
 
+    @property
+    def live_streams(self) -> LiveStreams | None:
+        """Redis as the carrier of streamed output, if the settings name one."""
+        if self._live_streams is None and self.settings.streams:
+            with self.database.read() as connection:
+                name = sharing.identity(connection)
+            self._live_streams = LiveStreams(self.settings.streams, name)
+        return self._live_streams
+
     def close(self) -> None:
         """Close every connection, unless the database was passed in already open."""
+        if self._live_streams is not None:
+            self._live_streams.close()
         if self._owned:
             self.database.close()
 

@@ -25,6 +25,7 @@ from fanfold.store.items.settle import Settling
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
 from fanfold.store.rows.health import HealthChecks
+from fanfold.store.rows.hints import CarriedHints
 from fanfold.store.rows.money.answers import Answers, Calls
 from fanfold.store.rows.money.batched_questions import BatchedQuestions
 from fanfold.store.rows.money.batches import Batches
@@ -37,6 +38,7 @@ from fanfold.store.rows.schedules import Schedules
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.templates import Templates
 from fanfold.store.rows.tokens import Tokens
+from fanfold.store.rows.unstopped import Unstopped
 from fanfold.store.rows.webhooks import Webhooks
 from fanfold.store.rows.workers import Workers
 from fanfold.store.streams.database import Streams
@@ -129,6 +131,16 @@ class Transaction:
     def workers(self) -> Workers:
         """Workers, heartbeats, permits."""
         return Workers(self.connection, self.clock)
+
+    @cached_property
+    def unstopped(self) -> Unstopped:
+        """Handlers that were told to stop and did not."""
+        return Unstopped(self.connection, self.clock)
+
+    @cached_property
+    def hints(self) -> CarriedHints:
+        """Hints that a carrier delivers."""
+        return CarriedHints(self.connection, self.clock)
 
     @cached_property
     def blobs(self) -> Blobs:

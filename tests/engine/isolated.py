@@ -10,6 +10,7 @@ import fanfold as ff
 crashing = ff.Pipeline("crashing")
 slow = ff.Pipeline("slow")
 lost = ff.Pipeline("lost")
+stubborn = ff.Pipeline("stubborn")
 function_name = "isolated_sum"
 
 
@@ -32,6 +33,17 @@ def wait(item: Any) -> None:
     """Say who runs it, and never end."""
     Path(item.input).write_text(str(os.getpid()))
     time.sleep(3_600)
+
+
+@stubborn.each(timeout=None, retry=ff.Retry(limit=0))
+def go_on(item: Any) -> None:
+    """Say who runs it, and never end, whatever it is told. It does not ask for a child process."""
+    Path(item.input).write_text(str(os.getpid()))
+    while True:
+        try:
+            time.sleep(3_600)
+        except BaseException:
+            continue
 
 
 @lost.each(isolate=True, retry=ff.Retry(limit=0))

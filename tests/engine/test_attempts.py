@@ -21,6 +21,8 @@ from tests.installation import number_of
 class Endless:
     """Runs calls that never end by themselves."""
 
+    unstopped = SimpleNamespace(note=lambda _call: None, clear=lambda _call: None)
+
     def runs_in_loop(self, _call: Any) -> bool:
         return False
 

@@ -58,7 +58,7 @@ def fields(task: Task) -> list[tuple[str, Any]]:
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
         ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, degraded, task.message)))),
         ("waits", task.wait_reason), ("needs you", task.needs_you if task.needs_you != task.wait_reason else ""),
-        ("error", task.error_message), ("missing", task.missing or ""),
+        ("still running", task.still_running), ("error", task.error_message), ("missing", task.missing or ""),
         ("inputs", ", ".join(getattr(value, "name", None) or json.dumps(value, ensure_ascii=False) for value in task.inputs)),
         ("options", json.dumps(task.options, ensure_ascii=False) if task.options else ""),
         ("metadata", json.dumps(task.metadata, ensure_ascii=False) if task.metadata else ""),

@@ -1,7 +1,8 @@
-"""Streams pieces of output while an attempt runs: buffered briefly, then written under its lease."""
+"""Streams pieces of output while an attempt runs: sent to Redis at once if there is one, and written under the attempt's lease."""
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ from fanfold.model.item import Claimed
 from fanfold.model.values import serial
 from fanfold.store.store import Store
 from fanfold.store.streams.database import AT_ONCE
+from fanfold.store.streams.redis import LivePiece
 
 EMIT_SECONDS = 0.25
 
@@ -17,18 +19,33 @@ class StreamedOutput:
     """The pieces of one attempt."""
 
     def __init__(self, store: Store, claimed: Claimed) -> None:
-        self.written_at = 0.0
+        self.written_at = -math.inf
         """Time of the last write, on the monotonic clock."""
         self._store = store
         self._claimed = claimed
         self._pieces: list[str] = []
         self._written = 0
         self._has_stale = True
+        self._live = store.live_streams
+        self._began: str | None = None
+        """When the attempt began, read with the first write; until then nothing is sent to Redis."""
 
     def add(self, value: Any) -> bool:
-        """Add a piece, written now or soon; False if the lease was lost."""
-        self._pieces.append(serial.dump(value, "A streamed piece", self._store.settings.inline_bytes))
-        return time.monotonic() - self.written_at < EMIT_SECONDS or self.flush()
+        """Add a piece, sent to Redis now and written now or soon; False if the lease was lost."""
+        piece = serial.dump(value, "A streamed piece", self._store.settings.inline_bytes)
+        position = self._written + len(self._pieces)
+        self._pieces.append(piece)
+        sent = self._began is not None and self._send(piece, position)
+        if self._live is not None and self._began is not None and not sent:
+            # Redis has pieces of a later attempt, so write now: the database knows who holds the lease.
+            self._live = None
+            return self.flush()
+        if time.monotonic() - self.written_at < EMIT_SECONDS:
+            return True
+        held = self.flush()
+        if held and not sent:
+            self._send(piece, position)
+        return held
 
     def flush(self) -> bool:
         """Write the buffered pieces; False if the lease was lost."""
@@ -42,6 +59,17 @@ class StreamedOutput:
         self.written_at = time.monotonic()
         return True
 
+    def end(self) -> None:
+        """Tell followers that this attempt emits nothing more."""
+        self._send(None, self._written + len(self._pieces))
+
+    def _send(self, body: str | None, position: int) -> bool:
+        """Send an entry to Redis, if there is one; False if Redis has pieces of a later attempt."""
+        if self._live is None or self._began is None:
+            return True
+        claimed = self._claimed
+        return self._live.add(claimed.id, LivePiece(claimed.lease, position, body, self._began))
+
     def _write(self, pieces: list[str]) -> bool:
         """Write pieces, and drop a number of those from earlier attempts, which no longer count; False if the lease was lost."""
         claimed = self._claimed
@@ -51,4 +79,7 @@ class StreamedOutput:
                 if self._has_stale:
                     self._has_stale = not tx.streams.drop_stale(claimed.id, claimed.lease)
                 tx.streams.add(claimed.task, claimed.id, claimed.lease, self._written, pieces)
+                if self._live is not None and self._began is None:
+                    found = tx.streams.newest_attempt(claimed.id)
+                    self._began = None if found is None else found.began
         return held

@@ -368,7 +368,9 @@ class Work:
             raise LeaseLost(say("lease_lost", key=self.idempotency_key))
 
     def close(self) -> None:
-        """Remove the scratch files."""
+        """Remove the scratch files, and tell followers of streamed output that nothing more comes."""
+        if self._streamed is not None:
+            self._streamed.end()
         if self._used_scratch:
             shutil.rmtree(self._scratch(), ignore_errors=True)
 

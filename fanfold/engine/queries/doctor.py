@@ -13,12 +13,13 @@ from pathlib import Path
 from fanfold.engine.queries import stalled
 from fanfold.engine.queries.checks import OK, PROBLEM, WARNING, DoctorCheck
 from fanfold.engine.worker.beside.host import is_dead
-from fanfold.errors import DatabaseProblem
+from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store
+from fanfold.store.streams.redis import LiveStreams, check_url
 from fanfold.store.upgrade import migrate
 from fanfold.store.urls import shown
 
@@ -43,7 +44,7 @@ def examine(settings: Settings) -> list[DoctorCheck]:
             *checks,
         ]
     try:
-        return [*database(store), *checks]
+        return [*database(store), *streams(settings), *checks]
     finally:
         store.close()
 
@@ -93,6 +94,24 @@ def notifications(store: Store) -> list[DoctorCheck]:
     hints.close()
     fact = say("notifications_arrive") if heard else say("notifications_lost", seconds=HEARING_SECONDS)
     return [*found, DoctorCheck("notifications", OK if heard else WARNING, fact, "" if heard else advice)]
+
+
+def streams(settings: Settings) -> list[DoctorCheck]:
+    """Whether the Redis that carries streamed output answers. Without it nothing is lost: readers poll the database."""
+    if not settings.streams:
+        return []
+    try:
+        check_url(settings.streams)
+    except BadInput as problem:
+        return [DoctorCheck("streams", PROBLEM, problem.message)]
+    live = LiveStreams(settings.streams, "doctor")
+    try:
+        why = live.ping()
+    finally:
+        live.close()
+    if why is None:
+        return [DoctorCheck("streams", OK, say("redis_answers", address=live.address))]
+    return [DoctorCheck("streams", WARNING, say("redis_silent", address=live.address, why=why), say("start_redis"))]
 
 
 def schema(revision: str | None, *, fits: bool = False) -> DoctorCheck:

@@ -15,13 +15,15 @@ from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
-from fanfold.model.text.sentences import say
+from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values import serial
 from fanfold.model.words import Facts, available_commands, needs_you, phase, state_word, wait_reason
 from fanfold.store.items.count import Marks
 from fanfold.store.items.query import ItemRow
+from fanfold.store.rows.unstopped import UnstoppedRow
 from fanfold.store.store import Store, Transaction
 
+NAMED_WORKERS = 3
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Held = Mapping[tuple[int, str], tuple[int, str | None]]
 """Per (task, stage): how many items wait for a person, and why."""
@@ -41,6 +43,8 @@ class TaskFigures:
     """The (pipeline, stage) pairs that a live worker serves."""
     read_only: bool
     """Whether the database refuses writes, which may be why nobody serves a task."""
+    unstopped: Mapping[int, Sequence[UnstoppedRow]]
+    """Handlers that were told to stop and run on, by task."""
 
 
 def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
@@ -66,7 +70,24 @@ def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigure
         batched=tx.batched.counts(timed) if timed else {},
         served=served,
         read_only=unserved and tx.is_read_only(),
+        unstopped=_unstopped(store, tx, numbers) if served else {},
     )
+
+
+def _unstopped(store: Store, tx: Transaction, numbers: Sequence[int]) -> Mapping[int, Sequence[UnstoppedRow]]:
+    found: dict[int, list[UnstoppedRow]] = {}
+    for row in tx.unstopped.of_tasks(numbers, store.settings.lease_seconds):
+        found.setdefault(row.task, []).append(row)
+    return found
+
+
+def _still_running(handlers: Sequence[UnstoppedRow]) -> Sentence | None:
+    """A sentence about handlers that cannot be stopped; None if there are none."""
+    if not handlers:
+        return None
+    workers = sorted({row.worker for row in handlers})
+    said = workers if len(workers) <= NAMED_WORKERS else [*workers[:NAMED_WORKERS], "…"]
+    return say("handlers_run_on", count=len(handlers), workers=said)
 
 
 def held_of(row: TaskRow, held: Held) -> tuple[int, str | None]:
@@ -101,6 +122,7 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
         started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
         held=held[0],
         batched=known.batched.get(row.number, NONE_BATCHED),
+        still_running=_still_running(known.unstopped.get(row.number, ())),
         degraded=marks.degraded,
         accepted=marks.accepted,
         item_words=dict(row.plan.item_words),

@@ -168,9 +168,9 @@ class WebQueries:
         file = value.get(serial.LARGE_MARK) if isinstance(value, dict) else None
         return file if isinstance(file, File) else None
 
-    def emitted(self, task_id: str, *, follow: bool = True) -> OutputStream:
-        """Pieces that items emit, step by step, for callers that do their own waiting."""
-        return OutputStream(self.store, self._look.row(task_id), follow)
+    def emitted(self, task_id: str, *, follow: bool = True, after: str | None = None) -> OutputStream:
+        """Pieces that items emit, step by step, for callers that do their own waiting; ``after``: the place to go on from."""
+        return OutputStream(self.store, self._look.row(task_id), follow, after=after)
 
 
 def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int = CELLS) -> Cells:

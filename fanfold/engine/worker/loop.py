@@ -90,7 +90,9 @@ class Worker:
         self.claimer = Claimer(self.store, self.pipelines, stages, tasks_per_stage, only, fits)
         served = self.claimer.served_stages()
         check_reachable(stage for _, stage in served)
-        self.concurrency = concurrency or self.store.settings.concurrency or places_for(served)
+        self.concurrency = (
+            concurrency or self.store.settings.concurrency or places_for(served, self.store.settings.isolate)
+        )
         self.capped = capped(served, self.concurrency)
         """Sentences about stages that could use more slots than there are."""
         self._stopping = StopTimes(self.store.settings.grace_seconds)
@@ -175,6 +177,7 @@ class Worker:
         tells = bool(self.store.settings.telemetry)
         self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, self.store.scratch, tells=tells)
         self._shortages = self._attempts.shortages
+        self._caller.unstopped.worker = lambda: self.id
         self._services = Services(
             self.store,
             self.pipelines,
@@ -197,7 +200,7 @@ class Worker:
             serves,
             self.concurrency,
             report=self._report,
-            on_held=self._from_thread(self._compare),
+            on_held=self._held,
             on_lost=self._from_thread(self._lose_all),
             on_misfit=self._from_thread(self._leave_for),
         )
@@ -363,6 +366,11 @@ class Worker:
     def _note_hint(self) -> None:
         self._hinted = True
         self._wake.set()
+
+    def _held(self, held: Held, asked_at: float) -> None:
+        """In the heartbeat's thread: let the loop compare, and notice if it cannot."""
+        self._caller.unstopped.look_while_blocked(self._attempts.all(), held)
+        self._from_thread(self._compare)(held, asked_at)
 
     def _compare(self, held: Held, asked_at: float) -> None:
         lost_claims = self._attempts.compare(held, asked_at, turning=self._turning)

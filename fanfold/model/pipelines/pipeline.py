@@ -67,6 +67,10 @@ class Stage:
         """Whether a child process can find the handler by its name."""
         return "<" not in self.handler.__qualname__
 
+    def isolates(self, setting: str) -> bool:
+        """Whether its calls run in child processes, given the setting ``isolate``."""
+        return self.isolate or (setting == "functions" and not self.runs_in_loop and self.can_be_isolated)
+
 
 class Pipeline(Declarations):
     """A named list of stages. See the guide "Writing pipelines".

@@ -114,13 +114,17 @@ def get_emitted(
     place: At,
     task_id: TaskId,
     follow: Annotated[bool, Query(description="Keep the stream open until the task ends.")] = False,
+    after: Annotated[
+        str | None, Query(description="`place` of the last line received, to go on after it.", max_length=60)
+    ] = None,
 ) -> StreamingResponse:
     """Get the pieces that items emit while they run, in item order, as JSON lines.
 
     `began_again` instead of `value` means that the item started another attempt: its earlier pieces no longer count.
     """
     id_ = client.get(task_id).id
-    lines = followed(WebQueries(client.lookup).emitted(task_id, follow=follow), place, id_, access.token)
+    emitted = WebQueries(client.lookup).emitted(task_id, follow=follow, after=after)
+    lines = followed(emitted, place, id_, access.token)
     return StreamingResponse(lines, media_type=LINES)
 
 
@@ -129,12 +133,12 @@ async def followed(emitted: OutputStream, place: AppState, task_id: str, token: 
     watcher = place.live.watch(task_id, token)
     try:
         while not emitted.over and not watcher.is_closed:
-            pieces = await run_in_threadpool(emitted.next)
-            for key, value in pieces:
-                again = value is BEGAN_AGAIN
-                yield line({"key": key} | ({"began_again": True} if again else {"value": plain(value, task_id)}))
+            pieces = await run_in_threadpool(emitted.next_placed)
+            for key, value, at in pieces:
+                said = {"began_again": True} if value is BEGAN_AGAIN else {"value": plain(value, task_id)}
+                yield line({"key": key, **said, "place": at})
             if not pieces and not emitted.over:
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(emitted.pause(POLL_SECONDS))
     finally:
         place.live.unwatch(task_id, watcher)
 

@@ -125,6 +125,9 @@ class TaskShape(BaseModel):
     batched: LaneCounts = Field(description="Questions in the batch lane, while some of its items wait.")
     degraded: int = Field(description="Number of items that are done but degraded.")
     accepted: int = Field(description="Number of these that a person has accepted.")
+    still_running: str | None = Field(
+        description="That a handler was told to stop and runs on in a worker, where nobody can end it; otherwise null."
+    )
     needs_you: str | None = Field(description="Why a person should look at it; null if nobody needs to.")
     held: int = Field(description="Number of items of its stage that wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its position in the list, for `after`; stays valid if the task is deleted.")

@@ -16,6 +16,7 @@ from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.schema import COUNTED_UP, Number
 from fanfold.store.schema.batch_tables import batch_members, batches
+from fanfold.store.schema.carrier_tables import hints, unstopped
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
 from fanfold.store.schema.metadata import metadata
 from fanfold.store.schema.schedule_tables import schedule_runs, schedules
@@ -25,11 +26,13 @@ from fanfold.store.schema.webhook_tables import webhooks
 __all__ = [
     "batch_members",
     "batches",
+    "hints",
     "metadata",
     "schedule_runs",
     "schedules",
     "template_uses",
     "templates",
+    "unstopped",
     "webhooks",
 ]
 

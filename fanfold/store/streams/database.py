@@ -27,6 +27,15 @@ class EmittedPiece(NamedTuple):
     body: str
 
 
+class NewestAttempt(NamedTuple):
+    """An attempt that may emit pieces now."""
+
+    item: int
+    lease: int
+    began: str
+    key: str
+
+
 class Streams:
     """Verbs on streamed output, inside one transaction."""
 
@@ -61,6 +70,20 @@ class Streams:
             .limit(limit)
         )
         return [EmittedPiece(row.id, row.lease, row.position, row.key or str(row.seq), row.body) for row in rows]
+
+    def newest_attempt(self, item: int) -> NewestAttempt | None:
+        """The newest attempt at an item; None if the item is gone or was never tried."""
+        columns = (items.c.lease, items.c.started_at, items.c.key, items.c.seq)
+        row = self.connection.execute(sa.select(*columns).where(items.c.id == item)).first()
+        if row is None or row.started_at is None:
+            return None
+        return NewestAttempt(item, row.lease, row.started_at.isoformat(), row.key or str(row.seq))
+
+    def key_of(self, task: int, item: int) -> str | None:
+        """The key of an item of this task; None if it has none of this number."""
+        here = sa.select(items.c.key, items.c.seq).where(items.c.id == item, items.c.task == task)
+        row = self.connection.execute(here).first()
+        return None if row is None else row.key or str(row.seq)
 
     def drop_stale(self, item: int, lease: int) -> bool:
         """Delete a bounded number of pieces that earlier attempts of the item emitted; True when none is left."""

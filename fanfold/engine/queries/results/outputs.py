@@ -81,7 +81,7 @@ class OutputQueries:
             pieces = emitted.next()
             yield from pieces
             if not pieces and not emitted.over:
-                yield Pause(poll)
+                yield Pause(emitted.pause(poll))
 
 
 def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:

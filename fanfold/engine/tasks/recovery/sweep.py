@@ -156,6 +156,7 @@ def _tidy(tx: Transaction) -> None:
     """Drop stale permits, and workers not seen for long."""
     tx.workers.drop_stale_permits()
     tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
+    tx.unstopped.forget_dead()
 
 
 def bury_dead(store: Store) -> None:

@@ -19,6 +19,7 @@ from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, Caller
 from fanfold.engine.worker.attempt.threads import Watch
+from fanfold.engine.worker.attempt.unstopped import DEAF_SECONDS
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.log_throttle import LogThrottle
 from fanfold.engine.worker.shortages import Shortages
@@ -32,9 +33,6 @@ Held = dict[int, tuple[int, bool]]
 
 NEXT = {Ending.FAIL: "; giving up", Ending.HOLD: " It waits for a person", Ending.RECLAIM: " It runs again"}
 """End of a log line, where it does not depend on the attempt."""
-DEAF_SECONDS = 5.0
-"""How long a cancelled coroutine may take to end. One that ignores it is abandoned, like a thread."""
-
 EXTENSION_SECONDS = 60.0
 """Extra time, beyond its limit, for an attempt that is in time although its deadline in the database has passed."""
 
@@ -232,17 +230,21 @@ class Attempts:
         call = attempt.call
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
         log.warning("%s does not end; abandoning it", what, extra=about(call, self._worker()))
+        self._caller.unstopped.note(call)
         asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
         self._ended(attempt, attempt.task)
 
     def _ended(self, attempt: RunningAttempt, task: asyncio.Task[Settlement]) -> None:
         """Collect the settlement of an attempt that has ended; with a lost lease there is nothing to settle."""
         if attempt.over:
+            self._caller.unstopped.clear(attempt.call)
             if not task.cancelled():
                 task.exception()  # An abandoned coroutine has ended after all. Retrieve its exception, or Python warns.
             return
         attempt.over = True
         call = attempt.call
+        if task.done():
+            self._caller.unstopped.clear(call)
         holds_lease = self._running.get(call.claimed.id) is attempt
         if holds_lease:
             del self._running[call.claimed.id]

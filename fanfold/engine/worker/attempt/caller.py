@@ -13,6 +13,7 @@ from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.threads import Threads
 from fanfold.engine.worker.attempt.time_limit import Held
+from fanfold.engine.worker.attempt.unstopped import UnstoppedHandlers
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import Unguarded, is_reachable
 from fanfold.errors import BadInput, ChildDied, DatabaseProblem
@@ -46,6 +47,8 @@ class Caller:
     ) -> None:
         self.threads = Threads(name)
         self.children = children or Children(store.settings)
+        self.unstopped = UnstoppedHandlers(store, self.threads)
+        self._isolate = store.settings.isolate
         self._on_unguarded = on_unguarded
         self._unguarded: Unguarded | None = None
         self._functions = asyncio.Semaphore(self.children.at_once)
@@ -55,6 +58,12 @@ class Caller:
         """Whether it is a coroutine for the worker's own loop, which can skip the overhead of `run`."""
         plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
         return plain and not call.stage.isolate and not self.is_suspect(call)
+
+    def isolates(self, stage: Stage) -> bool:
+        """Whether the calls of a stage run in child processes: it asks for that, or the settings do and it is possible."""
+        if stage.isolate or self._unguarded is not None:
+            return stage.isolate
+        return stage.isolates(self._isolate) and is_reachable(stage)
 
     async def run(self, call: Call) -> Settlement:
         """Run one attempt from start to settlement. If a split yields many items, they are written here."""
@@ -133,7 +142,7 @@ class Caller:
 
     async def _run(self, call: Call) -> Settlement:
         try:
-            if call.stage.isolate or self.is_suspect(call):
+            if self.isolates(call.stage) or self.is_suspect(call):
                 try:
                     return await self._in_child(call)
                 except Unguarded as problem:
@@ -159,7 +168,7 @@ class Caller:
 
     def isolates_suspects(self, stage: Stage) -> bool:
         """Whether suspects of this stage run in child processes, a few at a time."""
-        if stage.isolate or self._unguarded is not None:
+        if self.isolates(stage) or self._unguarded is not None:
             return False
         return stage.can_be_isolated and is_reachable(stage)
 
@@ -169,10 +178,12 @@ class Caller:
             call.outcome = call.run_sync()
             return call.outcome
 
+        future = self.threads.submit(run)
         try:
-            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
+            settlement: Settlement = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             call.work._stop.set()
+            self.unstopped.watch(call, future)
             raise
         return settlement
 

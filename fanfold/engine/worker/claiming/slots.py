@@ -14,15 +14,15 @@ MOST_THREADS = 64
 Served = Iterable[tuple[Pipeline, Stage]]
 
 
-def places_for(served: Served) -> int:
-    """The sum of the stages' ``concurrency``, and at least 8 for stages without one."""
-    return max(DEFAULT_SLOTS, sum(_wanted(stage) for _, stage in served))
+def places_for(served: Served, isolate: str = "") -> int:
+    """The sum of the stages' ``concurrency``, and at least 8 for stages without one; ``isolate``: the setting."""
+    return max(DEFAULT_SLOTS, sum(_wanted(stage, isolate) for _, stage in served))
 
 
-def _wanted(stage: Stage) -> int:
+def _wanted(stage: Stage, isolate: str) -> int:
     """Slots a stage asks for. Coroutines count in full, threads up to MOST_THREADS, child processes not at all."""
     allowed = _allowed(stage)
-    if stage.isolate or allowed is None:
+    if stage.isolates(isolate) or allowed is None:
         return 0
     return allowed if stage.runs_in_loop else min(allowed, MOST_THREADS)
 

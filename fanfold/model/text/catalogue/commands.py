@@ -53,6 +53,7 @@ SENTENCES: dict[str, str] = {
     "no_many_items_retry": (
         "Task {task} has no stage with many items, so it is retried without naming any[[: fanfold retry {task}]]"
     ),
+    "no_such_place": "{place} is no place in the streamed output of this task. Use the `place` of a line that you received.",
     "no_many_items": "Task {task} has no stage with many items.",
     "degraded_accepted": (
         "Task {task} cannot be retried like this: its degraded items are accepted. Name those to redo[[ with --item]]."

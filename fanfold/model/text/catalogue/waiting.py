@@ -39,6 +39,7 @@ SENTENCES: dict[str, str] = {
     "merge_without_held": "merge without {count:it|them}",
     "cancel_task": "cancel the task",
     "no_reason_kept": "no reason was kept",
+    "handlers_run_on": "{count} {count:handler is|handlers are} still running in {workers} and cannot be stopped",
     "waits_since": "has been waiting since {since:time}: {why}",
     "service_since": "{what} since {since:time}; it resumes by itself as soon as {service} answers",
 }

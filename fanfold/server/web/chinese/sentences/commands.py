@@ -46,6 +46,7 @@ SENTENCES: dict[str, str] = {
     "password_too_late": "任务 {task} 已读取过输入：密码对 {stage} 不起作用。请从头再来，或连同密码重新提交文件。",
     "input_changed": "任务 {task} 的输入同时被他人更改；请重试。",
     "no_many_items_retry": "任务 {task} 没有含多个条目的阶段，重试时无需指明条目[[：fanfold retry {task}]]",
+    "no_such_place": "{place} 不是此任务流式输出中的位置。请使用已收到的某一行的 `place`。",
     "no_many_items": "任务 {task} 没有含多个条目的阶段。",
     "degraded_accepted": "任务 {task} 不能这样重试：它的替代结果已被接受。请指明要重做的条目[[（--item）]]。",
     "not_degraded": "任务 {task} 不能这样重试：它没有替代结果。",

@@ -38,6 +38,7 @@ SENTENCES: dict[str, str] = {
     "merge_without_held": "不含这 {count} 项直接合并",
     "cancel_task": "取消任务",
     "no_reason_kept": "没有留下原因",
+    "handlers_run_on": "{count} 个处理函数仍在 {workers} 中运行，无法停止",
     "waits_since": "自 {since:time} 起等待：{why}",
     "service_since": "自 {since:time} 起{what}；{service} 恢复后会自动继续",
 }

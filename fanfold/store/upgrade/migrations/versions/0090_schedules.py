@@ -7,7 +7,7 @@ from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import COUNTED_UP
 
 revision = "0090"
-down_revision = "0055"
+down_revision = "0080"
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

@@ -1,0 +1,88 @@
+"""Records handlers that run on after they were told to stop, because a thread or an event loop cannot end them.
+
+The item is free for others at once, and nothing that such a handler returns counts. But it may still cost money or change
+something, so people must not be told that it has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.worker.attempt.threads import Threads
+from fanfold.errors import FanfoldError
+from fanfold.store.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from fanfold.engine.worker.attempt.attempts import RunningAttempt
+    from fanfold.engine.worker.attempt.call import Call
+
+log = logging.getLogger("fanfold.worker")
+DEAF_SECONDS = 5.0
+"""How long a handler may take to end after it was told to."""
+
+
+class UnstoppedHandlers:
+    """The handlers of one worker that do not stop."""
+
+    def __init__(self, store: Store, threads: Threads) -> None:
+        self.worker: Callable[[], str] = lambda: ""
+        self._store = store
+        self._threads = threads
+        self._noted: dict[int, tuple[str, Call]] = {}
+        """The worker's id at the time and the call, by the identity of the call."""
+        self._unwanted_since: dict[int, float] = {}
+
+    def watch(self, call: Call, future: Future[Any]) -> None:
+        """Note the handler of a thread if it has not ended in time, and that it has, once it has."""
+        asyncio.get_running_loop().call_later(DEAF_SECONDS, self._look, call, future)
+
+    def _look(self, call: Call, future: Future[Any]) -> None:
+        if not future.done():
+            self.note(call)
+            future.add_done_callback(lambda _: self.clear(call))
+
+    def note(self, call: Call) -> None:
+        """Record that the handler of this call does not stop."""
+        worker = self.worker()
+        self._noted[id(call)] = (worker, call)
+        log.warning(
+            "[%s] %s %s of %s was told to stop and runs on: it cannot be stopped here. Call check() in its loop, or set "
+            "isolate=True (FANFOLD_ISOLATE=functions for all `def` handlers)",
+            worker, call.stage.name, call.claimed.key, call.row.id,
+        )  # fmt: skip
+        self._write(lambda tx: tx.unstopped.note(worker, call.claimed), lambda: id(call) in self._noted)
+
+    def clear(self, call: Call) -> None:
+        """Record that it has ended after all; nothing for a call that was never noted."""
+        worker, _ = self._noted.pop(id(call), ("", None))
+        self._unwanted_since.pop(id(call), None)
+        if worker:
+            self._write(lambda tx: tx.unstopped.clear(worker, call.claimed))
+
+    def look_while_blocked(self, running: Iterable[RunningAttempt], held: dict[int, tuple[int, bool]]) -> None:
+        """Note unwanted handlers that the event loop has not been able to cancel; from the heartbeat's thread."""
+        now = time.monotonic()
+        for attempt in running:
+            call = attempt.call
+            lease, wanted = held.get(call.claimed.id, (None, False))
+            if attempt.unwanted is not None or (lease == call.claimed.lease and wanted):
+                self._unwanted_since.pop(id(call), None)
+            elif now - self._unwanted_since.setdefault(id(call), now) > DEAF_SECONDS and id(call) not in self._noted:
+                self.note(call)
+
+    def _write(self, act: Callable[[Transaction], None], is_due: Callable[[], bool] = lambda: True) -> None:
+        """Write it in a thread: neither the loop nor the handler's own thread may wait for the database."""
+
+        def write() -> None:
+            try:
+                if is_due():
+                    self._store.transact(act)
+            except FanfoldError as problem:
+                log.warning("[%s] Could not record whether a handler has stopped: %s", self.worker(), problem)
+
+        self._threads.submit(write)
