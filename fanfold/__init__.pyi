@@ -1,5 +1,7 @@
 """The public surface: every name once, with its home. ``__init__.py`` loads a name when it is first used."""
 
+from fanfold.carriers import celery as celery
+from fanfold.carriers.celery_tasks import from_celery as from_celery
 from fanfold.engine.async_client import AsyncClient as AsyncClient
 from fanfold.engine.client import Client as Client
 from fanfold.engine.handlers.task_and_item import ItemWork as ItemWork

@@ -134,7 +134,7 @@ MEANINGS = {
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object per line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
     "streams": "Redis that carries streamed output to readers, `redis://…`; default: they poll the database.",
-    "isolate": "`functions`: run all `def` handlers in child processes, which can be ended; default: only stages that ask for it.",
+    "isolate": "`functions`: run all `def` handlers in child processes, which can be ended; default: only with `isolate=True`.",
 }
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadGroupScheduling
 
+from tests import redis_server as redis_server_module
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
-from tests import redis_server as redis_server_module
 from tests.servers import PostgresServer, ServerUnavailable
 from tests.sharing import share_statements
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fanfold.engine.installed import Brought
 
 SECTIONS = {
-    "Work": ("run", "submit", "estimate", "schedule", "worker", "serve", "tick"),
+    "Work": ("run", "submit", "estimate", "schedule", "worker", "dispatch", "serve", "tick"),
     "Inspect": (
         "tasks",
         "show",

@@ -1,4 +1,4 @@
-"""Streams pieces of output while an attempt runs: sent to Redis at once if there is one, and written under the attempt's lease."""
+"""Streams pieces of output while an attempt runs: sent to Redis at once if there is one, and written under its lease."""
 
 from __future__ import annotations
 

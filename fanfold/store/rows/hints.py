@@ -7,9 +7,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.schema.carrier_tables import hints
-from fanfold.store.schema.tables import workers
+from fanfold.store.schema.tables import TIMED, items, workers
+
+CLAIMING_SECONDS = 2.0
+"""How long a worker that has begun may take to claim its first items; until then these need no other hint."""
+COLUMNS = (hints.c.id, hints.c.pipeline, hints.c.stage, hints.c.worker)
 
 
 class HintRow(NamedTuple):
@@ -19,6 +24,17 @@ class HintRow(NamedTuple):
     pipeline: str
     stage: str
     worker: str | None
+    is_at_work: bool = False
+    """Whether its worker has had the time to claim what it can."""
+
+
+class LostHints(NamedTuple):
+    """Hints that count no longer."""
+
+    silent: list[HintRow]
+    """Nobody has followed them."""
+    gone: list[HintRow]
+    """Their worker is gone."""
 
 
 class CarriedHints:
@@ -49,18 +65,28 @@ class CarriedHints:
 
     def under_way(self, carrier: str) -> list[HintRow]:
         """All hints of a carrier that count as on their way or at work."""
-        found = sa.select(*(hints.c[name] for name in HintRow._fields)).where(hints.c.carrier == carrier)
-        return [HintRow(*row) for row in self.connection.execute(found.order_by(hints.c.sent_at))]
+        at_work = sa.func.coalesce(hints.c.begun_at < self.clock.before(CLAIMING_SECONDS), sa.false())
+        found = sa.select(*COLUMNS, at_work).where(hints.c.carrier == carrier).order_by(hints.c.sent_at)
+        return [HintRow(*row[:-1], bool(row[-1])) for row in self.connection.execute(found)]
 
-    def drop_lost(self, carrier: str, seconds: float, lease_seconds: float) -> tuple[list[HintRow], list[HintRow]]:
-        """Remove hints that nobody followed within ``seconds``, and those whose worker is gone; returns both."""
-        alive = sa.exists().where(workers.c.id == hints.c.worker, workers.c.seen_at > self.clock.before(lease_seconds))
-        mine, columns = hints.c.carrier == carrier, [hints.c[name] for name in HintRow._fields]
-        # A worker registers shortly after it has begun, so the same time passes before its absence counts.
+    def drop_lost(self, carrier: str, seconds: float, begin_seconds: float, lease_seconds: float) -> LostHints:
+        """Remove hints that nobody followed within ``seconds``, and those whose worker is gone; returns both.
+
+        A worker registers shortly after it has begun, so its absence counts only after ``begin_seconds``. Its id starts with
+        the name in the hint's row.
+        """
+        named = sa.func.substr(workers.c.id, 1, sa.func.length(hints.c.worker)) == hints.c.worker
+        alive = sa.exists().where(named, workers.c.seen_at > self.clock.before(lease_seconds))
+        mine = hints.c.carrier == carrier
         silent = sa.and_(mine, hints.c.begun_at.is_(None), hints.c.sent_at < self.clock.before(seconds))
-        gone = sa.and_(mine, hints.c.begun_at < self.clock.before(lease_seconds), ~alive)
-        found = []
-        for lost in (silent, gone):
-            found.append([HintRow(*row) for row in self.connection.execute(sa.select(*columns).where(lost))])
-            self.end(row.id for row in found[-1])
-        return found[0], found[1]
+        gone = sa.and_(mine, hints.c.begun_at < self.clock.before(begin_seconds), ~alive)
+        lost = (sa.select(*COLUMNS).where(silent), sa.select(*COLUMNS).where(gone))
+        found = LostHints(*([HintRow(*row) for row in self.connection.execute(one)] for one in lost))
+        self.end(row.id for rows in found for row in rows)
+        return found
+
+    def waiting_items(self, numbers: Iterable[int], stage: str, most: int) -> int:
+        """How many items of these tasks could be claimed in the stage now; counted up to ``most``."""
+        due = sa.or_(items.c.state == ItemState.PENDING, sa.and_(TIMED, items.c.available_at <= self.clock.now))
+        here = sa.select(items.c.id).where(items.c.task.in_(list(numbers)), items.c.stage == stage, due).limit(most)
+        return int(self.connection.execute(sa.select(sa.func.count()).select_from(here.subquery())).scalar_one())

@@ -86,7 +86,7 @@ class LiveStreams:
         return time.monotonic() >= self._silent_until
 
     def add(self, item: int, piece: LivePiece) -> bool:
-        """Append a piece. False only if Redis has something newer: then a later attempt writes, and the database must be asked."""
+        """Append a piece. False only if Redis has something newer: then a later attempt writes, so ask the database."""
         if not self.works:
             return True
         key, id_ = self._key(item), f"{piece.lease}-{piece.position + 1}"

@@ -90,13 +90,45 @@ def tick(
     )
     _carry_batches(store)
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
+    too_long = worker.claimer.waiting_in(lambda stage: stage.takes > usable)
+    return _report(worker, started, recovered=recovered, too_long=too_long)
+
+
+def work_through(
+    store: Store,
+    pipelines: Iterable[Target],
+    *,
+    stages: Iterable[str],
+    seconds: float,
+    concurrency: int,
+    name: str,
+) -> TickReport:
+    """Claim items of some stages for at most ``seconds``, and return when nothing runs any more: for processes of others.
+
+    Unlike a tick it finishes what it has claimed, however long that takes, and leaves signals to the process it runs in.
+    """
+    started = time.monotonic()
+    end = started + seconds
+    worker = Worker(
+        by_name(pipelines).values(),
+        store=store,
+        concurrency=concurrency,
+        name=name,
+        stages=stages,
+        fits=lambda stage: time.monotonic() < end,
+    )
+    worker.run(drain=True)
+    return _report(worker, started)
+
+
+def _report(worker: Worker, started: float, *, recovered: int = 0, too_long: tuple[str, ...] = ()) -> TickReport:
     ended = worker.endings
     return TickReport(
         finished=ended[Ending.FINISH], failed=ended[Ending.FAIL], retrying=ended[Ending.BACK_OFF],
         waiting=ended[Ending.POSTPONE], held=ended[Ending.HOLD], handed_back=ended[Ending.RELEASE],
         lost=ended[Ending.RECLAIM], recovered=recovered,
         next_due_seconds=_next_due(store, worker.claimer.seconds_to_next), seconds=time.monotonic() - started,
-        too_long=worker.claimer.waiting_in(lambda stage: stage.takes > usable),
+        too_long=too_long,
     )  # fmt: skip
 
 

@@ -1,0 +1,180 @@
+"""The dispatcher sends as many hints as there is work for, and nothing depends on what becomes of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.carriers.dispatch import BEGIN_SECONDS, RESEND_SECONDS, Dispatcher
+from fanfold.carriers.hint import CarrierDown, Hint, follow, slots
+from fanfold.store.rows import hints as hint_rows
+from tests.engine.live import Live
+from tests.engine.pipelines import batch, one_step
+from tests.installation import HandClock, Installation, set_clock
+
+
+class Post:
+    """A carrier that keeps what it gets; a test decides what arrives."""
+
+    name = "post"
+
+    def __init__(self) -> None:
+        self.sent: list[Hint] = []
+        self.killed: list[str] = []
+        self.is_down = False
+
+    def send(self, hint: Hint) -> None:
+        if self.is_down:
+            raise CarrierDown("It is closed.")
+        self.sent.append(hint)
+
+    def revoke(self, hint: str, *, kill: bool) -> bool:
+        self.killed.append(hint)
+        return kill
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return set_clock()
+
+
+@pytest.fixture
+def installation(database_url: str, tmp_path: Path, clock: HandClock) -> Iterator[Installation]:
+    made = Installation(database_url, tmp_path / "data", clock)
+    yield made
+    made.store.close()
+
+
+def echo(item: Any) -> Any:
+    return item.input
+
+
+def test_there_are_as_many_hints_as_items_up_to_the_limit(installation: Installation) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post, hints=4)
+    assert dispatcher.step() == 0
+    installation.client.submit(pipeline, items=["a", "b"])
+    assert dispatcher.step() == 2
+    assert dispatcher.step() == 0, "they are on their way"
+    installation.client.submit(pipeline, items=["c"] * 50)
+    assert dispatcher.step() == 2
+    assert {hint.name for hint in post.sent} == {"batch.convert"}
+    assert len({hint.id for hint in post.sent}) == 4
+    assert post.sent[0].id.startswith("batch-convert-")
+
+
+def test_one_process_of_coroutines_gets_many_items() -> None:
+    async def coroutine(item: Any) -> None: ...
+
+    stages = [batch(handler=handler, **rules).stages["convert"] for handler, rules in (
+        (echo, {}), (coroutine, {}), (coroutine, {"concurrency": 50}), (coroutine, {"concurrency": 50, "limit": 9}),
+    )]  # fmt: skip
+    assert [slots(stage) for stage in stages] == [1, 8, 50, 9]
+
+
+def test_a_lost_hint_is_sent_again_and_a_late_one_is_ignored(installation: Installation, clock: HandClock) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post)
+    installation.client.submit(pipeline, items=["a"])
+    assert dispatcher.step() == 1
+    clock.advance(RESEND_SECONDS + 1)
+    assert dispatcher.step() == 1
+    late, new = post.sent
+    with installation.store.write() as tx:
+        assert not tx.hints.begin(late.id, "worker")
+        assert tx.hints.begin(new.id, new.id)
+        assert not tx.hints.begin(new.id, "another"), "the message came twice"
+
+
+def test_a_hint_whose_worker_has_died_no_longer_counts(installation: Installation, clock: HandClock) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post, hints=1)
+    installation.client.submit(pipeline, items=["a", "b"])
+    assert dispatcher.step() == 1
+    [hint] = post.sent
+    with installation.store.write() as tx:
+        tx.hints.begin(hint.id, hint.id)
+        tx.workers.register(f"{hint.id}-abc", "elsewhere", 1, [], 1)
+    clock.advance(BEGIN_SECONDS + 1)
+    assert dispatcher.step() == 0, "it is alive"
+    with installation.store.write() as tx:
+        tx.workers.leave(f"{hint.id}-abc")
+    assert dispatcher.step() == 1
+
+
+def test_items_that_wait_beside_busy_processes_get_a_hint(installation: Installation, clock: HandClock) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post)
+    installation.client.submit(pipeline, items=["a"])
+    dispatcher.step()
+    [hint] = post.sent
+    installation.worker().claim(free=1)
+    with installation.store.write() as tx:
+        tx.hints.begin(hint.id, hint.id)
+        tx.workers.register(f"{hint.id}-abc", "elsewhere", 1, [], 1)
+    installation.client.submit(pipeline, items=["b"])
+    assert dispatcher.step() == 0, "a process that has just begun may still claim it"
+    clock.advance(hint_rows.CLAIMING_SECONDS + 0.5)
+    assert dispatcher.step() == 1
+
+
+def test_hints_that_could_not_be_sent_are_sent_when_the_carrier_is_back(installation: Installation) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post)
+    installation.client.submit(pipeline, items=["a", "b"])
+    post.is_down = True
+    assert dispatcher.step() == 0
+    assert installation.sql("SELECT * FROM hints") == []
+    post.is_down = False
+    assert dispatcher.step() == 2
+
+
+def test_a_process_is_ended_only_if_it_runs_nothing_that_is_wanted(installation: Installation) -> None:
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post)
+    task = installation.client.submit(pipeline, items=["a"])
+    dispatcher.step()
+    [hint] = post.sent
+    worker = installation.worker(f"{hint.id}-abc")
+    [claimed] = worker.claim()
+    with installation.store.write() as tx:
+        tx.hints.begin(hint.id, hint.id)
+        tx.unstopped.note(worker.name, claimed._replace(lease=0))
+    dispatcher.step()
+    assert post.killed == [], "it runs a wanted item"
+    installation.client.cancel(task.id)
+    dispatcher.step()
+    dispatcher.step()
+    assert post.killed == [hint.id]
+
+
+@pytest.mark.one_database
+def test_a_hint_leads_to_the_whole_work_of_its_stage(database_url: str, tmp_path: Path) -> None:
+    """Claimed, run and settled as by any worker; a doubled hint, a stage without work and an unknown stage do no harm."""
+    live = Live(database_url, tmp_path / "data")
+    try:
+        pipeline = live.know(batch(handler=echo))
+        other = live.know(one_step(lambda task: None))
+        post = Post()
+        task = live.client.submit(pipeline, items=["a", "b", "c"])
+        Dispatcher(live.store, [pipeline], post, hints=2).step()
+        reports = [follow(live.store, [pipeline, other], hint) for hint in (post.sent[0], post.sent[0], post.sent[1])]
+        assert [report and report.finished for report in reports] == [3, None, 0]
+        assert live.client.get(task.id).state == "completed"
+        assert live.client.workers() == []
+        assert live.sql("SELECT * FROM hints") == []
+        with pytest.raises(ff.FanfoldError, match=r"does not know stage batch\.paint"):
+            follow(live.store, [pipeline], Hint("batch", "paint"))
+    finally:
+        live.store.close()
