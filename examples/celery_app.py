@@ -14,6 +14,7 @@ from celery import Celery
 import fanfold as ff
 
 app = Celery("pictures", broker=os.environ.get("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0"))
+app.conf.task_routes = {"pictures.report": {"queue": "reports"}}
 
 thumbnails = ff.Pipeline("thumbnails", unit=("picture", "pictures"))
 
@@ -24,7 +25,7 @@ def shrink(item: ff.ItemWork) -> str:
     return f"small-{item.input}"
 
 
-@app.task(bind=True, name="pictures.report", queue="reports", max_retries=1)
+@app.task(bind=True, name="pictures.report", max_retries=1)
 def report(self, month: str) -> str:
     """A task that the team had before: it reports its progress to Celery."""
     for day in range(1, 31):

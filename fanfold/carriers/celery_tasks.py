@@ -18,8 +18,8 @@ PROGRESS = ("current", "total")
 """What Celery tasks usually put into `meta`."""
 _current: ContextVar[Any] = ContextVar("fanfold_celery_work", default=None)
 """The attempt that runs a Celery task here."""
-_queues: WeakKeyDictionary[Pipeline, str] = WeakKeyDictionary()
-_mapped: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_wrapped: WeakKeyDictionary[Pipeline, Any] = WeakKeyDictionary()
+"""The Celery task behind a pipeline."""
 
 
 def from_celery(celery_task: Any, *, name: str | None = None) -> TaskFunction[..., Any]:
@@ -44,14 +44,24 @@ def from_celery(celery_task: Any, *, name: str | None = None) -> TaskFunction[..
     made: TaskFunction[..., Any] = task(
         name=run.__name__, timeout=celery_task.time_limit or celery_task.soft_time_limit, retry=Retry(limit=limit)
     )(run)
-    if getattr(celery_task, "queue", None):
-        _queues[made.pipeline] = str(celery_task.queue)
+    _wrapped[made.pipeline] = celery_task
     return made
 
 
 def queue_of_task(pipeline: Pipeline) -> str | None:
-    """The queue of the Celery task that a pipeline wraps, if it wraps one that names a queue."""
-    return _queues.get(pipeline)
+    """The queue of the Celery task that a pipeline wraps, as the app routes it; None for other pipelines."""
+    from celery.app.routes import prepare
+
+    celery_task = _wrapped.get(pipeline)
+    if celery_task is None:
+        return None
+    conf = celery_task.app.conf
+    for route in prepare(conf.task_routes):
+        found = route(celery_task.name, (), {}, {}) or {}
+        if isinstance(found, str) or found.get("queue"):
+            queue = found if isinstance(found, str) else found["queue"]
+            return str(getattr(queue, "name", queue))
+    return str(getattr(celery_task, "queue", None) or conf.task_default_queue)
 
 
 def _name(celery_name: str) -> str:
@@ -104,10 +114,9 @@ def _delay(again: Any) -> float | None:
 
 def _map_progress(celery_task: Any) -> None:
     """Let `update_state` report to the attempt that runs the task here; elsewhere it stays as it was."""
-    if celery_task in _mapped:
-        return
-    _mapped[celery_task] = True
     before = celery_task.update_state
+    if getattr(before, "reports_to_fanfold", False):
+        return
 
     def update_state(task_id: Any = None, state: Any = None, meta: Any = None, **request: Any) -> None:
         work = _current.get()
@@ -119,4 +128,5 @@ def _map_progress(celery_task: Any) -> None:
         said = known.get("message") or known.get("status") or state
         work.progress(current / total if total and current is not None else 0.0, said)
 
+    update_state.reports_to_fanfold = True  # type: ignore[attr-defined]
     celery_task.update_state = update_state

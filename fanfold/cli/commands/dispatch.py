@@ -66,7 +66,7 @@ def command(
     from fanfold.carriers.dispatch import Dispatcher
     from fanfold.engine.worker.signals import heeded
 
-    sender, pipelines = _celery(app, targets, resend) if carrier == "celery" else _ray(address, targets)
+    sender, pipelines = _celery(app, targets, resend) if carrier == "celery" else _ray(address, targets, hints)
     dispatcher = Dispatcher(invocation.store(), pipelines, sender, hints=hints, seconds=seconds, resend_seconds=resend)
     try:
         with heeded(dispatcher.stop):
@@ -86,9 +86,9 @@ def _celery(app: str | None, targets: tuple[str, ...], resend: float) -> tuple[C
     return sender, sender.attached.pipelines.values()
 
 
-def _ray(address: str | None, targets: tuple[str, ...]) -> tuple[Carrier, Iterable[Pipeline]]:
+def _ray(address: str | None, targets: tuple[str, ...], hints: int) -> tuple[Carrier, Iterable[Pipeline]]:
     from fanfold.carriers.ray import RayCarrier
     from fanfold.engine.discovery import load_all
 
     pipelines = load_all(targets)
-    return RayCarrier(targets, pipelines, address), pipelines.values()
+    return RayCarrier(targets, pipelines, address, hints), pipelines.values()

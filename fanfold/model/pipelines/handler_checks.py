@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fanfold.errors import BadPipeline
@@ -54,3 +54,16 @@ def check_declared_types(declared: Iterable[Any], pipeline: str) -> tuple[type[A
                 "pydantic model, or register one with fanfold.register_codec."
             )
     return known
+
+
+def check_resources(stage: str, resources: object) -> None:
+    """BadPipeline unless it names amounts, such as ``{"CPU": 1, "GPU": 0.5}``."""
+    if resources is None:
+        return
+    pairs = resources.items() if isinstance(resources, Mapping) else [("", None)]
+    if not all(
+        isinstance(name, str) and name and isinstance(value, int | float) and value >= 0 for name, value in pairs
+    ):
+        raise BadPipeline(
+            f'Stage {stage} has resources={resources!r}; write names with amounts, such as {{"CPU": 1, "GPU": 0.5}}.'
+        )

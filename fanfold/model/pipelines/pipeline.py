@@ -13,7 +13,13 @@ from fanfold.errors import BadPipeline
 from fanfold.model.money.batch import LANES
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.declarations import Declarations
-from fanfold.model.pipelines.handler_checks import ARGUMENT, check_declared_types, check_output, check_parameters
+from fanfold.model.pipelines.handler_checks import (
+    ARGUMENT,
+    check_declared_types,
+    check_output,
+    check_parameters,
+    check_resources,
+)
 from fanfold.model.pipelines.kept_types import KeptTypes
 from fanfold.model.pipelines.options import Option
 from fanfold.model.pipelines.rules import PLANNED_RULES, RUN_RULES, MergeHandler, StageRules, TaskHandler
@@ -39,6 +45,7 @@ class Stage:
     concurrency: int | None = None
     limit: int | None = None
     isolate: bool = False
+    resources: Mapping[str, float] | None = None
     wait_limit: float = 600.0
     lane: str = ""
 
@@ -276,6 +283,7 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
         raise BadPipeline(
             f"Stage {name} is isolated, so its handler must be a function of a module, not {handler.__qualname__}."
         )
+    check_resources(name, rules.get("resources"))
     rules = {"doing": name, **rules} if kind is Kind.STEP else rules
     planned = PlannedStage(name, kind, **{rule: rules[rule] for rule in PLANNED_RULES if rule in rules})
     return Stage(planned, handler, **{rule: rules[rule] for rule in RUN_RULES if rule in rules})

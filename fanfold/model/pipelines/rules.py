@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
 
 from fanfold.model.retry import Retry
@@ -26,6 +26,8 @@ class RunRules(TypedDict, total=False):
     """Most items that run at the same time over all workers."""
     isolate: bool
     """Whether each call runs in a child process, which can be killed and whose crash affects only that item."""
+    resources: Mapping[str, float] | None
+    """What one process needs on a Ray cluster, such as ``{"CPU": 1, "GPU": 0.5}``. Other workers do not look at it."""
     wait_limit: float
     """Seconds that an external job may take before its item fails."""
     lane: str

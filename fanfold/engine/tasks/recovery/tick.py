@@ -91,7 +91,7 @@ def tick(
     _carry_batches(store)
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     too_long = worker.claimer.waiting_in(lambda stage: stage.takes > usable)
-    return _report(worker, started, recovered=recovered, too_long=too_long)
+    return _report(store, worker, started, recovered=recovered, too_long=too_long)
 
 
 def work_through(
@@ -118,10 +118,12 @@ def work_through(
         fits=lambda stage: time.monotonic() < end,
     )
     worker.run(drain=True)
-    return _report(worker, started)
+    return _report(store, worker, started)
 
 
-def _report(worker: Worker, started: float, *, recovered: int = 0, too_long: tuple[str, ...] = ()) -> TickReport:
+def _report(
+    store: Store, worker: Worker, started: float, *, recovered: int = 0, too_long: tuple[str, ...] = ()
+) -> TickReport:
     ended = worker.endings
     return TickReport(
         finished=ended[Ending.FINISH], failed=ended[Ending.FAIL], retrying=ended[Ending.BACK_OFF],

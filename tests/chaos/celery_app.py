@@ -1,0 +1,42 @@
+"""A Celery app whose workers process the tasks of these tests; broker and database come from the environment."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from celery import Celery
+
+import fanfold as ff
+from tests.acceptance.work import crowd, note
+
+app = Celery("chaos", broker=os.environ.get("CELERY_BROKER_URL", "memory://"))
+app.conf.broker_connection_retry_on_startup = True
+app.conf.task_routes = {"team.*": {"queue": "team"}}
+app.conf.broker_transport_options = {"visibility_timeout": 5}
+
+deaf = ff.Pipeline("deaf_function")
+
+
+@deaf.each(timeout=None, retry=ff.Retry(limit=0))
+def never_end(item: ff.ItemWork) -> None:
+    """Ignores that its task was cancelled."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    while True:
+        time.sleep(0.1)
+
+
+@app.task(bind=True, name="team.count_up", max_retries=2)
+def count_up(self, path: str, total: int) -> str:  # type: ignore[no-untyped-def]
+    """A task that the team had before. It fails once, and reports its progress."""
+    if self.request.retries == 0:
+        raise self.retry(countdown=0)
+    for number in range(total):
+        self.update_state(state="COUNTING", meta={"current": number + 1, "total": total, "message": f"at {number + 1}"})
+    Path(path).write_text(str(total))
+    return f"{total} of {self.request.retries}"
+
+
+counted = ff.from_celery(count_up)
+ff.celery.attach(app, [crowd, deaf, counted])
