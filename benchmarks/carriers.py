@@ -67,7 +67,10 @@ def main() -> None:
             for number in range(wanted.rounds):
                 for name, run in (("Celery", plain), ("Fanfold on Celery", carried)):
                     seconds = run(url, wanted.items)
-                    print(f"round {number + 1}: {name}: {wanted.items / seconds:,.0f} items/s ({seconds:.2f} s)", flush=True)
+                    print(
+                        f"round {number + 1}: {name}: {wanted.items / seconds:,.0f} items/s ({seconds:.2f} s)",
+                        flush=True,
+                    )
 
 
 def plain(url: str, count: int) -> float:

@@ -70,7 +70,7 @@ class Dispatcher:
         """Hints whose process was told to end."""
 
     def stop(self) -> None:
-        """Stop; from any thread or signal handler. Processes that follow hints go on."""
+        """Stop; from any thread or signal handler. Processes that follow hints continue."""
         self._over.set()
         self._wake.set()
 

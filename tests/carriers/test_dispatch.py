@@ -1,5 +1,6 @@
 """The dispatcher sends as many hints as there is work for, and nothing depends on what becomes of them."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ import pytest
 import fanfold as ff
 from fanfold.carriers.dispatch import BEGIN_SECONDS, RESEND_SECONDS, Dispatcher
 from fanfold.carriers.hint import CarrierDown, Hint, follow, slots
+from fanfold.engine.worker.attempt import unstopped
 from fanfold.store.rows import hints as hint_rows
-from tests.engine.live import Live
+from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, one_step
 from tests.installation import HandClock, Installation, set_clock
+from tests.waiting import eventually
 
 
 class Post:
@@ -178,3 +181,31 @@ def test_a_hint_leads_to_the_whole_work_of_its_stage(database_url: str, tmp_path
             follow(live.store, [pipeline], Hint("batch", "paint"))
     finally:
         live.store.close()
+
+
+@pytest.mark.one_database
+def test_a_hint_is_not_done_while_a_handler_ignores_a_cancel(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process goes on, so the worker stays and says so, until the carrier ends the process or the handler returns."""
+    monkeypatch.setattr(unstopped, "DEAF_SECONDS", 0.3)
+    live = Live(database_url, tmp_path / "data")
+    switch = Switch()
+    pipeline = live.know(batch(handler=lambda item: switch.wait()))
+    task = live.client.submit(pipeline, items=["a"])
+    post = Post()
+    dispatcher = Dispatcher(live.store, [pipeline], post)
+    dispatcher.step()
+    process = threading.Thread(target=follow, args=(live.store, [pipeline], post.sent[0]))
+    process.start()
+    try:
+        switch.check()
+        live.client.cancel(task.id)
+        eventually(lambda: live.client.get(task.id).still_running)
+        dispatcher.step()
+        assert post.killed == [post.sent[0].id]
+    finally:
+        switch.free.set()
+        process.join(60)
+        live.store.close()
+    assert not process.is_alive()

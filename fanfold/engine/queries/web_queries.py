@@ -169,7 +169,7 @@ class WebQueries:
         return file if isinstance(file, File) else None
 
     def emitted(self, task_id: str, *, follow: bool = True, after: str | None = None) -> OutputStream:
-        """Pieces that items emit, step by step, for callers that do their own waiting; ``after``: the place to go on from."""
+        """Pieces that items emit, step by step, for callers that do their own waiting; ``after``: the place to continue from."""
         return OutputStream(self.store, self._look.row(task_id), follow, after=after)
 
 

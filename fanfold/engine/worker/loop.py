@@ -82,11 +82,14 @@ class Worker:
         only: Container[int] | None = None,
         tasks_per_stage: int | None = None,
         fits: Callable[[Stage], bool] = lambda stage: True,
+        outlives_handlers: bool = False,
     ) -> None:
+        """``outlives_handlers``: with ``drain``, stay until handlers that ignore a cancel have ended: the process continues."""
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = by_name(pipelines)
         self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
+        self._outlives_handlers = outlives_handlers
         self.claimer = Claimer(self.store, self.pipelines, stages, tasks_per_stage, only, fits)
         served = self.claimer.served_stages()
         check_reachable(stage for _, stage in served)
@@ -239,7 +242,7 @@ class Worker:
         """Whether nothing runs, nothing can be claimed, and nothing becomes due soon, within the time of this run."""
         if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim or self._moves:
             return False
-        if self._shortages.lasts:
+        if self._shortages.lasts or (self._outlives_handlers and self._caller.unstopped.any_runs):
             return False
         if turn.settled:
             # Items just settled may be due again soon, and were not polled yet.

@@ -115,7 +115,7 @@ def get_emitted(
     task_id: TaskId,
     follow: Annotated[bool, Query(description="Keep the stream open until the task ends.")] = False,
     after: Annotated[
-        str | None, Query(description="`place` of the last line received, to go on after it.", max_length=60)
+        str | None, Query(description="`place` of the last line received, to continue after it.", max_length=60)
     ] = None,
 ) -> StreamingResponse:
     """Get the pieces that items emit while they run, in item order, as JSON lines.

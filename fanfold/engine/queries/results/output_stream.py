@@ -21,7 +21,7 @@ LIVE_POLL_SECONDS = 0.05
 
 
 class Placed(NamedTuple):
-    """A piece, and the place after which a later reader can go on."""
+    """A piece, and the place after which a later reader can continue."""
 
     key: str
     value: Any
@@ -131,7 +131,7 @@ class OutputStream:
 
 
 def _place(store: Store, row: TaskRow, text: str) -> EmittedPiece:
-    """The piece after which a reader goes on; BadInput for what is no place in this task's stream."""
+    """The piece after which a reader continues; BadInput for what is no place in this task's stream."""
     try:
         item, lease, position = (int(part) for part in text.split("."))
     except ValueError:

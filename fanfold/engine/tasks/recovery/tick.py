@@ -116,6 +116,7 @@ def work_through(
         name=name,
         stages=stages,
         fits=lambda stage: time.monotonic() < end,
+        outlives_handlers=True,
     )
     worker.run(drain=True)
     return _report(store, worker, started)

@@ -36,9 +36,17 @@ class UnstoppedHandlers:
         self._noted: dict[int, tuple[str, Call]] = {}
         """The worker's id at the time and the call, by the identity of the call."""
         self._unwanted_since: dict[int, float] = {}
+        self._watched: set[Future[Any]] = set()
+
+    @property
+    def any_runs(self) -> bool:
+        """Whether a handler that was told to stop still runs in a thread."""
+        return bool(self._watched)
 
     def watch(self, call: Call, future: Future[Any]) -> None:
         """Note the handler of a thread if it has not ended in time, and that it has, once it has."""
+        self._watched.add(future)
+        future.add_done_callback(self._watched.discard)
         asyncio.get_running_loop().call_later(DEAF_SECONDS, self._look, call, future)
 
     def _look(self, call: Call, future: Future[Any]) -> None:
