@@ -78,7 +78,9 @@ def make(folder: Path) -> RedisServer:
     program = shutil.which("redis-server")
     if program is None:
         why = "there is no redis-server; install the Debian package redis-server"
-        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
     server = RedisServer(folder, program)
     server.start()
     return server

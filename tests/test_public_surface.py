@@ -19,7 +19,8 @@ PROMISED = [
     "JsonFormatter", "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent",
     "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Template",
     "TemplateKind", "TemplateUse", "Temporary", "Unreadable", "Upload",
-    "Vocabulary", "Worker", "arun", "celery", "from_celery", "later", "part_key", "part_keys", "read_options", "register_codec", "run", "task",
+    "Vocabulary", "Worker", "arun", "celery", "from_celery", "later",
+    "part_key", "part_keys", "read_options", "register_codec", "run", "task",
 ]  # fmt: skip
 
 

@@ -92,12 +92,10 @@ class LiveStreams:
         key, id_ = self._key(item), f"{piece.lease}-{piece.position + 1}"
         entry = {BEGAN: piece.began} if piece.body is None else {BEGAN: piece.began, BODY: piece.body}
         try:
-            added, _ = (
-                self._redis.pipeline(transaction=False)
-                .xadd(key, entry, id=id_, maxlen=MOST_ENTRIES, approximate=True)  # type: ignore[arg-type]
-                .expire(key, KEPT_SECONDS)
-                .execute(raise_on_error=False)
-            )
+            both = self._redis.pipeline(transaction=False)
+            both.xadd(key, entry, id=id_, maxlen=MOST_ENTRIES, approximate=True)  # type: ignore[arg-type]
+            both.expire(key, KEPT_SECONDS)
+            added, _ = both.execute(raise_on_error=False)
             self._answered()
             # An entry that is there already is our own: the answer to it got lost.
             return not _is_refusal(added) or bool(self._redis.xrange(key, id_, id_))
