@@ -39,7 +39,7 @@ async def pass_on(item: ff.ItemWork) -> int:
     return int(item.input)
 
 
-@app.task(name="noop", ignore_result=True)
+@app.task(name="noop", ignore_result=True)  # type: ignore[untyped-decorator]
 def noop(number: int) -> int:
     """The no-op of Celery."""
     return number

@@ -8,6 +8,7 @@ Start these three, with FANFOLD_DATABASE and CELERY_BROKER_URL set, then submit 
 """
 
 import os
+from typing import Any
 
 from celery import Celery
 
@@ -25,8 +26,8 @@ def shrink(item: ff.ItemWork) -> str:
     return f"small-{item.input}"
 
 
-@app.task(bind=True, name="pictures.report", max_retries=1)
-def report(self, month: str) -> str:
+@app.task(bind=True, name="pictures.report", max_retries=1)  # type: ignore[untyped-decorator]
+def report(self: Any, month: str) -> str:
     """A task that the team had before: it reports its progress to Celery."""
     for day in range(1, 31):
         self.update_state(state="PROGRESS", meta={"current": day, "total": 30})

@@ -75,9 +75,10 @@ def test_there_are_as_many_hints_as_items_up_to_the_limit(installation: Installa
 def test_one_process_of_coroutines_gets_many_items() -> None:
     async def coroutine(item: Any) -> None: ...
 
-    stages = [batch(handler=handler, **rules).stages["convert"] for handler, rules in (
+    cases: list[tuple[Any, dict[str, Any]]] = [
         (echo, {}), (coroutine, {}), (coroutine, {"concurrency": 50}), (coroutine, {"concurrency": 50, "limit": 9}),
-    )]  # fmt: skip
+    ]  # fmt: skip
+    stages = [batch(handler=handler, **rules).stages["convert"] for handler, rules in cases]
     assert [slots(stage) for stage in stages] == [1, 8, 50, 9]
 
 

@@ -172,8 +172,8 @@ def test_an_entry_that_is_sent_twice_is_there_once(redis_server: RedisServer) ->
     assert live.add(1, LivePiece(4, 0, None, "now"))
     assert not live.add(1, LivePiece(3, 1, '"late"', "now")), "a later attempt is ahead"
     with redis_server.client() as client:
-        [key] = client.keys("*")  # type: ignore[misc]
-        assert 0 < int(client.ttl(key)) <= live_streams.KEPT_SECONDS  # type: ignore[arg-type]
+        [key] = client.keys("*")
+        assert 0 < int(client.ttl(key)) <= live_streams.KEPT_SECONDS
     live.close()
 
 

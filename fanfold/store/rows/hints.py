@@ -67,7 +67,8 @@ class CarriedHints:
         """All hints of a carrier that count as on their way or at work."""
         at_work = sa.func.coalesce(hints.c.begun_at < self.clock.before(CLAIMING_SECONDS), sa.false())
         found = sa.select(*COLUMNS, at_work).where(hints.c.carrier == carrier).order_by(hints.c.sent_at)
-        return [HintRow(*row[:-1], bool(row[-1])) for row in self.connection.execute(found)]
+        rows = self.connection.execute(found)
+        return [HintRow(id_, pipeline, stage, worker, bool(claimed)) for id_, pipeline, stage, worker, claimed in rows]
 
     def drop_lost(self, carrier: str, seconds: float, begin_seconds: float, lease_seconds: float) -> LostHints:
         """Remove hints that nobody followed within ``seconds``, and those whose worker is gone; returns both.
