@@ -36,8 +36,13 @@ class Follower:
         self.store = Store.open(load_settings())
 
     def work(self, pipeline: str, stage: str, seconds: float, hint: str) -> int:
-        """Follow a hint; returns how many items are done."""
-        report = follow(self.store, self.pipelines.values(), Hint(pipeline, stage, seconds, hint))
+        """Follow a hint; returns how many items are done.
+
+        An actor may start so slowly that its hint counts as lost. It is followed all the same: Ray delivers nothing twice.
+        """
+        known = self.pipelines.values()
+        report = follow(self.store, known, Hint(pipeline, stage, seconds, hint))
+        report = report or follow(self.store, known, Hint(pipeline, stage, seconds))
         return 0 if report is None else report.finished
 
 
@@ -132,17 +137,32 @@ class RayCarrier:
     def _new(self, hint: Hint) -> Actor:
         stage = self._pipelines[hint.pipeline].find(hint.stage)
         assert stage is not None, "only stages of known pipelines are dispatched"
+        self._make_room(hint, options_of(stage))
         made = self._ray.remote(Follower).options(**options_of(stage), name=hint.id, max_restarts=0)
         actor = Actor(made.remote(self._targets))
         self._actors.setdefault((hint.pipeline, hint.stage), []).append(actor)
         return actor
 
+    def _make_room(self, hint: Hint, options: Mapping[str, Any]) -> None:
+        """End one idle actor of another stage if the cluster has no room: work comes before a loaded model."""
+        free = self._ray.available_resources()
+        if free.get(CPU, 0) >= options["num_cpus"] and free.get(GPU, 0) >= options["num_gpus"]:
+            return
+        others = [actors for pair, actors in self._actors.items() if pair != (hint.pipeline, hint.stage)]
+        idle = [(one.used_at, one, actors) for actors in others for one in actors if not self._is_busy(one)]
+        if idle:
+            _, actor, actors = min(idle, key=lambda found: found[0])
+            self._ray.kill(actor.handle)
+            actors.remove(actor)
+
+    def _is_busy(self, actor: Actor) -> bool:
+        return actor.answer is not None and not self._ray.wait([actor.answer], timeout=0)[0]
+
     def _end_idle(self) -> None:
         """End actors that have had nothing to do for a while: others may need their GPU."""
         for actors in self._actors.values():
             for actor in list(actors):
-                is_busy = actor.answer is not None and not self._ray.wait([actor.answer], timeout=0)[0]
-                if is_busy:
+                if self._is_busy(actor):
                     actor.used_at = time.monotonic()
                 elif time.monotonic() - actor.used_at > IDLE_SECONDS:
                     self._ray.kill(actor.handle)

@@ -128,7 +128,7 @@ FAULTS: dict[str, tuple[Callable[[Cluster], None], str]] = {
     "lost messages (Redis flushed)": (Cluster.lose, "hints are sent again from the waiting items"),
     "a child killed": (Cluster.kill_child, "its items run again at once"),
     "the whole worker killed": (Cluster.kill_worker, "its items run again without Celery's visibility timeout"),
-    "the broker killed": (Cluster.kill_broker, "processes at work go on; hints are sent again"),
+    "the broker killed": (Cluster.kill_broker, "processes at work continue; hints are sent again"),
 }
 CHEAP = ("doubled messages", "lost messages (Redis flushed)", "a child killed")
 
@@ -148,7 +148,7 @@ def test_every_item_is_done_once_whatever_happens_to_messages_and_processes(
             done = meter.done()
             act(ours)
             recovered = meter.next_done(done, 100)
-            seen = "work goes on; in the end each item was done once and merged once"
+            seen = "work continues; in the end each item was done once and merged once"
             note(Finding(f"Celery: {fault}", kind_of(database_url), promised, seen, round(recovered, 1)))
         assert meter.done() < COUNT, "the last fault must find work"
         ours.ours.until(task, seconds=300)

@@ -76,7 +76,7 @@ def test_every_item_is_done_once_though_actors_and_the_head_node_die(
                 end(process)
                 patiently(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, 60)
                 process = dispatch(ours, "tests.acceptance.work:crowd")
-                promised = "everything goes on with a new head node and a new dispatcher"
+                promised = "everything continues with a new head node and a new dispatcher"
             recovered = meter.next_done(max(done, meter.done()), 200)
             ours.until(task, seconds=300)
             check_crowd(ours, task, COUNT)
