@@ -23,7 +23,7 @@ SLACK = {"FANFOLD_CRASH_LIMIT": "1000", "RAY_DISABLE_MEMORY_MONITOR": "1", "RAY_
 def dispatch(ours: Fleet, target: str) -> psutil.Process:
     """A dispatcher with a Ray of its own."""
     pytest.importorskip("ray")
-    words = ("dispatch", "--carrier", "ray", "--hints", "2", "--seconds", "5", "--resend", "10", target)
+    words = ("dispatch", "--carrier", "ray", "--hints", "2", "--seconds", "5", "--resend", "60", target)
     return psutil.Process(ours.run("-m", "fanfold.cli", *words).pid)
 
 
@@ -67,7 +67,7 @@ def test_every_item_is_done_once_though_actors_and_the_head_node_die(
             options = {"count": COUNT, "seconds": 0.5, "log": str(ours.log)}
             task = ours.client.submit(crowd, options=options).id
             meter = Meter(ours, task)
-            patiently(lambda: meter.done() > 10, 200, ours.said)
+            patiently(lambda: meter.done() > 10, 300, ours.said)
             done = meter.done()
             if victim == "actor":
                 os.kill(next(worker.pid for worker in ours.client.workers() if worker.running), 9)
