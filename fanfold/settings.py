@@ -29,6 +29,10 @@ class Settings:
     database: str = ""
     direct_database: str = ""
     data: str = ""
+    files: str = ""
+    file_links: str = "server"
+    file_link_seconds: float = 300.0
+    copies_bytes: int = 5_000_000_000
     concurrency: int = 0
     children: int = 0
     child_memory_bytes: int = 0
@@ -99,6 +103,10 @@ MEANINGS = {
     "database": "Database URL, `sqlite:///path` or `postgresql://…`; default: SQLite in the data folder.",
     "direct_database": "URL of the same PostgreSQL without the pooler, for notifications; only needed behind one.",
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
+    "files": "Where files are stored: `s3://bucket/prefix?endpoint=…&region=…`; default: in the data folder.",
+    "file_links": "How files in a bucket are downloaded: through the `server`, or by `presigned` links to the bucket.",
+    "file_link_seconds": "How long a presigned link to a file is valid.",
+    "copies_bytes": "Disk space for copies of files in a bucket that are kept for handlers that need a path.",
     "concurrency": "Items one worker runs at the same time; 0: as many as its stages allow, at least 8.",
     "children": "Child processes that run functions of handlers (`in_child`) at the same time, per worker; 0: one per core.",
     "child_memory_bytes": "Memory a child process may use before it is killed; 0: a quarter of the machine's, at least 1 GB.",
@@ -193,6 +201,8 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
+    if settings.file_links not in ("server", "presigned"):
+        raise BadInput(f"Setting file_links is {settings.file_links!r}; use server or presigned.")
     if settings.log not in ("text", "json"):
         raise BadInput(f"Setting log is {settings.log!r}; use text or json.")
     if settings.telemetry:
@@ -208,6 +218,7 @@ def _checked(settings: Settings) -> Settings:
         "crash_limit",
         "hand_back_limit",
         "child_start_seconds",
+        "file_link_seconds",
     ):
         if not getattr(settings, name) > 0:
             raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")

@@ -17,6 +17,7 @@ from xdist.scheduler import LoadGroupScheduling
 from tests import redis_server as redis_server_module
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
+from tests.s3_server import CREDENTIALS, S3Server
 from tests.servers import PostgresServer, ServerUnavailable
 from tests.sharing import share_statements
 
@@ -63,6 +64,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the servers of this run, including those that a crashed worker left."""
     if not is_worker(config):
         shared_server().remove()
+        shared_s3().remove()
         for directory in run_directory().glob("own-*"):
             PostgresServer(directory).remove()
         shutil.rmtree(run_directory(), ignore_errors=True)
@@ -129,6 +131,11 @@ def shared_server() -> PostgresServer:
     return PostgresServer(run_directory() / "shared", data=data and data / "postgres", fsync=False)
 
 
+def shared_s3() -> S3Server:
+    """The S3 service for all tests of this run, which may not be running yet."""
+    return S3Server(run_directory() / "s3")
+
+
 @contextmanager
 def one_at_a_time(name: str) -> Iterator[None]:
     """Make the other workers of this run wait."""
@@ -153,6 +160,28 @@ def postgres() -> PostgresServer:
     """The PostgreSQL that all tests of this run share: fast, not durable, never to be stopped by a test."""
     with one_at_a_time("postgres"):
         return started(shared_server())
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> S3Server:
+    """The S3 service that all tests of this run share; each uses a prefix of its own."""
+    with one_at_a_time("s3"):
+        server = shared_s3()
+        try:
+            server.start()
+        except (ServerUnavailable, OSError) as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"no S3 service: {error}")
+    return server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The S3 service, with credentials in the environment."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    return s3_server
 
 
 @pytest.fixture

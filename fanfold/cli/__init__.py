@@ -59,6 +59,7 @@ SECTIONS = {
         "metrics",
         "doctor",
         "prune",
+        "files",
         "tokens",
         "db",
     ),

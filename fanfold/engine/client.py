@@ -47,6 +47,7 @@ from fanfold.store.store import Store
 
 if TYPE_CHECKING:
     from fanfold.engine.make_form import FormFile
+    from fanfold.engine.move_files import FilesMoved
     from fanfold.engine.take_action import ActionOutcome
 
 ACTOR_LENGTH = 100
@@ -387,6 +388,18 @@ class Client:
     def delete(self, task_id: str) -> None:
         """Remove the task with all its files."""
         self.commands.delete(self.lookup.row(task_id).number)
+
+    def move_files(
+        self, to: str | None = None, *, remove: bool = False, on_moved: Callable[[FilesMoved], None] | None = None
+    ) -> FilesMoved:
+        """Copy the files in the data folder to the bucket ``to``, by default that of the settings, while everything runs.
+
+        Each copy is read back and compared. With ``remove``, files whose copy was compared are removed from the folder.
+        ``on_moved`` is called after each file. Run it again after an interruption: it continues.
+        """
+        from fanfold.engine.move_files import move_files
+
+        return move_files(self.store, to, remove=remove, on_moved=on_moved)
 
     def typed(self, pipeline: Pipeline) -> Client:
         """The same client, which also knows this pipeline's types and returns values with them."""

@@ -1,4 +1,4 @@
-"""The store of one installation: the database, opened in transactions, and the blobs in its data folder."""
+"""The store of one installation: the database, opened in transactions, and the places of its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.database_errors import UNREACHABLE, is_conflict
 from fanfold.store.files import sharing
-from fanfold.store.files.folder import BlobStore, Directory, new_key
+from fanfold.store.files.file_store import FileStore, new_key
+from fanfold.store.files.places import Places
 from fanfold.store.streams.redis import LiveStreams, check_url
 from fanfold.store.transaction import Transaction
 from fanfold.store.upgrade import migrate
@@ -60,9 +61,9 @@ class Store:
             direct=settings.direct_database,
             busy_seconds=busy_seconds,
         )
-        self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
+        self.shelf = Places(settings, self._known_places)
         self._identity: str | None = None
-        """Identifies this database among others; None until its mark is in the data folder."""
+        """Identifies this database among others; None until its mark is where its files are."""
         self._live_streams: LiveStreams | None = None
 
     @classmethod
@@ -131,25 +132,51 @@ class Store:
         """Folder for handlers' files that need not outlive the attempt."""
         return self.settings.data_folder / "scratch"
 
-    def _mark_folder(self) -> str:
-        """Write this database's mark into the data folder, before its first file."""
-        if self._identity is None:
-            with self.database.read() as connection:
-                name = sharing.identity(connection)
-            try:
-                sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
-            except OSError:  # A full disk must not stop cleanup. The mark is written with the next file.
-                return name
-            self._identity = name
-        return self._identity
+    def _known_places(self) -> list[str]:
+        """The buckets that this installation has used; none if the database is older than the table, or away."""
+        try:
+            with self.read() as tx:
+                return tx.file_places.all()
+        except DatabaseProblem as problem:
+            log.debug("Could not look up the places of files: %s", problem)
+            return []
 
-    def other_databases(self) -> list[str]:
-        """The addresses of other databases that keep files in the same data folder."""
-        return sharing.others(self.settings.data_folder, self._mark_folder())
+    def _mark_places(self) -> str:
+        """Write this database's mark into the data folder and where files go, before its first file.
 
-    def own_files(self, keys: list[str]) -> list[str]:
-        """The blobs that may belong to this database: all of them, unless other databases share the folder."""
-        if not self.other_databases():
+        A bucket is checked with it, and remembered in the database, so that every process finds the files in it.
+        """
+        if self._identity is not None:
+            return self._identity
+        with self.database.read() as connection:
+            name = sharing.identity(connection)
+        try:
+            sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
+        except OSError:  # A full disk must not stop cleanup. The mark is written with the next file.
+            return name
+        if self.shelf.is_remote:
+            self.add_place(self.shelf.home, name)
+        self._identity = name
+        return name
+
+    def add_place(self, place: FileStore, name: str | None = None) -> None:
+        """Check a bucket, leave the mark of this database in it, and remember it."""
+        place.mark(name or self._mark_places(), shown(self.database.url))
+        self.transact(lambda tx: tx.file_places.add(place.address))
+
+    def check_files(self) -> None:
+        """DatabaseProblem if files cannot be stored where the settings say: the bucket is away, or not safe to use."""
+        self.shelf.probe()
+        self._mark_places()
+
+    def other_databases(self, place: FileStore | None = None) -> list[str]:
+        """The addresses of other databases that keep files in the same place, by default in the data folder."""
+        own, marks = self._mark_places(), (place or self.shelf.folder).marks()
+        return [address for name, address in marks.items() if name != own]
+
+    def own_files(self, keys: list[str], place: FileStore | None = None) -> list[str]:
+        """The blobs that may belong to this database: all of them, unless other databases share the place."""
+        if not keys or not self.other_databases(place):
             return keys
         with self.database.read() as connection:
             known = sharing.known_tasks(connection, {key.partition("/")[0] for key in keys})
@@ -188,12 +215,17 @@ class Store:
         """The same file, made readable."""
         return File(file.key, file.name, file.size, self.shelf)
 
-    def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
-        """Write a blob. The caller must reference it in a row next, or the sweep removes it."""
+    def keep(
+        self, task_id: str, name: str, source: BinaryIO | bytes, item: int | None = None, lease: int | None = None
+    ) -> File:
+        """Write a blob. The caller must reference it in a row next, or the sweep removes it.
+
+        ``item`` and ``lease``: the attempt that writes it.
+        """
         importing.refuse_work()
-        self._mark_folder()
-        key = new_key(task_id, name)
-        size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source)
+        self._mark_places()
+        key = new_key(task_id, name, item, lease)
+        size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source, name)
         return File(key, name, size, self.shelf)
 
     def fold(self, task_id: str, name: str, text: str) -> tuple[str, File | None]:
@@ -204,10 +236,15 @@ class Store:
         file = self.keep(task_id, name, raw)
         return serial.dump({serial.LARGE_MARK: file}, name), file
 
-    def unfold(self, text: str | None, reading: Reading = PLAIN, hint: Any = Any) -> Any:
-        """The value that ``fold`` stored, with readable files; ``reading`` and ``hint`` say which types it has."""
+    def unfold(
+        self, text: str | None, reading: Reading = PLAIN, hint: Any = Any, bind: Callable[[File], File] | None = None
+    ) -> Any:
+        """The value that ``fold`` stored, with readable files; ``reading`` and ``hint`` say which types it has.
+
+        ``bind``: makes the files in it readable, if not in the usual way.
+        """
         if text is not None and text.startswith(LARGE_START):
             value = serial.load(text, self.bind)
             if len(value) == 1 and isinstance(value.get(serial.LARGE_MARK), File):
                 text = value[serial.LARGE_MARK].read_text()
-        return serial.load(text, self.bind, reading, hint)
+        return serial.load(text, bind or self.bind, reading, hint)

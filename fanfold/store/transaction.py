@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.files.folder import Blobs
+from fanfold.store.files.blob_rows import Blobs
+from fanfold.store.files.place_rows import FilePlaces
 from fanfold.store.items.accept import Accepting
 from fanfold.store.items.claim import Claiming
 from fanfold.store.items.count import Counting
@@ -146,6 +147,11 @@ class Transaction:
     def blobs(self) -> Blobs:
         """Rows that reference blobs."""
         return Blobs(self.connection, self.clock)
+
+    @cached_property
+    def file_places(self) -> FilePlaces:
+        """Buckets that hold files."""
+        return FilePlaces(self.connection, self.clock)
 
     @cached_property
     def streams(self) -> Streams:

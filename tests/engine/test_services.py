@@ -204,7 +204,7 @@ def test_files_that_vanish_or_resist_while_they_are_swept_do_not_stop_the_sweep(
 
 
 def test_a_data_folder_that_is_not_there_has_nothing_old(tmp_path: Path) -> None:
-    assert list(Directory(tmp_path / "nowhere").older_than(0)) == []
+    assert list(Directory(tmp_path / "nowhere").listed()) == []
 
 
 def test_a_blob_is_written_though_its_folder_is_removed_at_the_same_time(

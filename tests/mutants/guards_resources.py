@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     mutant(
         "a source that cannot be read is not a fault of the data folder",
-        Edit("fanfold/store/files/folder.py", "        raise _Unreadable(error) from None\n", "        raise\n"),
+        Edit("fanfold/store/files/folder.py", "        raise SourceUnreadable(error) from None\n", "        raise\n"),
         test="store/test_blobs.py::test_a_source_that_cannot_be_read_is_no_trouble_of_the_data_folder",
     ),
 )

@@ -123,7 +123,9 @@ MUTANTS = (
     ),
     mutant(
         "the files of another database are left alone",
-        Edit("fanfold/store/store.py", "        if not self.other_databases():\n", "        if True:\n"),
+        Edit(
+            "fanfold/store/store.py", "        if not keys or not self.other_databases(place):\n", "        if True:\n"
+        ),
         by="sqlite",
         test="engine/test_sweep.py::test_a_database_leaves_the_files_of_another_one_in_the_same_folder[sqlite]",
     ),

@@ -96,7 +96,8 @@ async def read(item: ff.ItemWork) -> dict[str, Any]:
     if not isinstance(given.get("file"), ff.File):
         raise ff.Permanent(say_of_extract("no_document_given"), code="no_document")
     target = item.scratch / "document.json"
-    known = await item.in_child(save_document, given["file"].path, name, target, ocr=Options.of(item.options).ocr)
+    path = await item.local(given["file"])
+    known = await item.in_child(save_document, path, name, target, ocr=Options.of(item.options).ocr)
     document = await asyncio.to_thread(item.write, "document.json", target)
     for note in known.pop("notes"):
         item.degraded(note)

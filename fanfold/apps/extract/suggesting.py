@@ -67,7 +67,8 @@ async def draft(task: ff.TaskWork) -> str:
     files = [one for one in task.inputs if isinstance(one, ff.File)][:MOST_DOCUMENTS]
     if not files:
         raise ff.Permanent(say_of_extract("no_sample"), code="no_sample")
-    samples = [await task.in_child(sample_of, file.path, file.name, SAMPLE_CHARACTERS // len(files)) for file in files]
+    length = SAMPLE_CHARACTERS // len(files)
+    samples = [await task.in_child(sample_of, await task.local(file), file.name, length) for file in files]
     purpose = str(task.options.get("purpose") or "").strip()
     told = [f"The purpose: {purpose}"] if purpose else []
     told += [f"The beginning of a document:\n\n{text}" for text in samples]

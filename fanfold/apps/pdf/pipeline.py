@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import fanfold as ff
@@ -164,9 +164,10 @@ async def _examined(task: ff.TaskWork, source: ff.File, options: Options) -> doc
     known = {"limit_pages": options.limit_pages, "name": task.input.name}
     try:
         async with asyncio.timeout(SURVEY_SECONDS):
-            return await task.in_child(document.examine, source.path, options.pages, **known)
+            return await task.in_child(document.examine, await task.local(source), options.pages, **known)
     except (ff.ChildDied, TimeoutError):
-        return await task.in_child(document.examine, source.path, options.pages, surveyed=False, **known)
+        path = await task.local(source)
+        return await task.in_child(document.examine, path, options.pages, surveyed=False, **known)
 
 
 async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
@@ -174,19 +175,20 @@ async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
     source: ff.File = task.input
     if not options.password_env:
         # Readers rely on the extension, so a PDF with another one is copied to a .pdf file.
-        is_named = source.path.suffix.lower() == ".pdf"
-        return source if is_named else await asyncio.to_thread(task.write, "document.pdf", source.path)
+        is_named = PurePath(source.key).suffix.lower() == ".pdf"
+        return source if is_named else await asyncio.to_thread(task.write, "document.pdf", await task.local(source))
     password = os.environ.get(options.password_env)
     if not password:
         raise ff.PauseTask(say_of_pdf("variable_not_set", variable=options.password_env))
     target = task.scratch / source.name
-    await task.in_child(document.unlock, source.path, password, target, name=source.name)
+    await task.in_child(document.unlock, await task.local(source), password, target, name=source.name)
     return await asyncio.to_thread(task.write, "document.pdf", target)
 
 
 async def _picture(item: ff.ItemWork, options: Options) -> Picture:
     source: ff.File = item.input["source"]
-    return await item.in_child(document.picture, source.path, item.input["page"], longest=options.longest)
+    path = await item.local(source)
+    return await item.in_child(document.picture, path, item.input["page"], longest=options.longest)
 
 
 async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:

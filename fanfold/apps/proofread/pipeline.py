@@ -5,6 +5,7 @@ fanfold proofread novel.txt
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import fanfold as ff
@@ -51,7 +52,8 @@ async def validate(task: ff.TaskWork) -> list[ff.NewItem]:
     """Read the book, divide it into chunks, and apply the rules."""
     from fanfold.apps.proofread.stages.validating import items, named_file, validated
 
-    return list(items(await task.in_child(validated, named_file(task), Options.of_proofread(task.options))))
+    path = await asyncio.to_thread(named_file, task)
+    return list(items(await task.in_child(validated, path, Options.of_proofread(task.options))))
 
 
 @proofread.each(name="process", gate=True, ready="queued", doing="running", timeout=3_600, retry=ff.Retry(limit=3))

@@ -5,6 +5,7 @@ fanfold translate book.epub --to zh
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import fanfold as ff
@@ -41,7 +42,7 @@ async def survey(task: ff.TaskWork) -> list[ff.NewItem]:
     options = Options.of_translate(task.options)
     if not options.collects_terms:
         return []
-    found = await task.in_child(sections, named_file(task), options)
+    found = await task.in_child(sections, await asyncio.to_thread(named_file, task), options)
     return [ff.NewItem(str(section["number"]), section) for section in found]
 
 
@@ -75,7 +76,7 @@ async def validate(task: ff.TaskWork) -> list[ff.NewItem]:
     options = Options.of_translate(task.options)
     known = joined_terms(task.results("terms"), options)
     made = (task.output("glossary") or {}).get("synopsis", "")
-    inputs = await task.in_child(validated, named_file(task), options)
+    inputs = await task.in_child(validated, await asyncio.to_thread(named_file, task), options)
     for given in inputs:
         text = "\n".join(entry["before"] for entry in given["entries"])
         found = terms_in(text, known)

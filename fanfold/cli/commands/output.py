@@ -27,6 +27,6 @@ def command(
     elif invocation.json:
         printing.print_json(value)
     elif isinstance(value, File) and printing.on_terminal():
-        click.echo(f"{value.name}, {printing.size(value.size)}: {value.path}")
+        click.echo(f"{value.name}, {printing.size(value.size)}: {value.where}")
     else:
         results.send(value)

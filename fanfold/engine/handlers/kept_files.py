@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
+from fanfold.engine.handlers.attempt_files import bound
 from fanfold.errors import DatabaseProblem, Temporary
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
@@ -17,9 +18,9 @@ def keep(work: Work, name: str, source: BinaryIO) -> File:
     """Store a file; LeaseLost, and no file, if another worker has the item now."""
     store, row, claimed = work._store, work._row, work._claimed
     try:
-        file = store.keep(row.id, name, source)
-    except DatabaseProblem as problem:  # A full disk or a missing folder is not the item's fault.
-        raise Temporary(str(problem), code=problem.code, counts=False) from problem
+        file = store.keep(row.id, name, source, claimed.id, claimed.lease)
+    except DatabaseProblem as problem:  # A full disk, a missing folder or a silent bucket is not the item's fault.
+        raise Temporary(problem.message, code=problem.code, counts=False) from problem
     with store.write() as tx:
         held = tx.settling.holds(claimed.id, claimed.lease)
         if held:
@@ -27,7 +28,7 @@ def keep(work: Work, name: str, source: BinaryIO) -> File:
     if not held:
         store.shelf.delete([file.key])
     work._still(held)
-    return file
+    return bound(work, file)
 
 
 def folded(work: Work, name: str, text: str, limit: int | None = None) -> str:

@@ -60,7 +60,7 @@ class TaskWork(Work, Generic[In]):
         with self._store.read() as tx:
             rows = tx.reading.page(self._row.number, stage=stage, limit=1)
         try:
-            return self._store.unfold(rows[0].output, self._types.reading, self._types.output(stage)) if rows else None
+            return self._unfold(rows[0].output, self._types.output(stage)) if rows else None
         except Unreadable as problem:
             raise unreadable(say("output_of_stage", stage=stage), problem) from problem
 
@@ -71,7 +71,7 @@ class TaskWork(Work, Generic[In]):
             raise BadInput(say("no_each_before", stage=self._claimed.stage))
         self._note_decisions()
         before = self._row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
-        return Results(self._store, self._row.number, source.name, before, self._types)
+        return Results(self._store, self._row.number, source.name, before, self._types, bind=self._bind)
 
     def _note_decisions(self) -> None:
         """Record, before a merge reads any result, the last decision: any later one causes another merge."""
@@ -114,7 +114,7 @@ class ItemWork(Work, Generic[In, Out]):
         if self._unfolded is NOT_YET:  # Not a cached_property, see ``_memory``: a large input is read from a file.
             try:
                 hint = self._types.input(self._claimed.stage)
-                self._unfolded = self._store.unfold(self._claimed.input, self._types.reading, hint)
+                self._unfolded = self._unfold(self._claimed.input, hint)
             except Unreadable as problem:
                 raise unreadable(say("input_of_item", item=self.key), problem) from problem
         return self._unfolded
@@ -125,7 +125,7 @@ class ItemWork(Work, Generic[In, Out]):
         with self._store.read() as tx:
             text = tx.settling.previous(self._claimed.id)
         try:
-            return cast("Out", self._store.unfold(text, self._types.reading, self._types.output(self._claimed.stage)))
+            return cast("Out", self._unfold(text, self._types.output(self._claimed.stage)))
         except Unreadable as problem:
             raise unreadable(say("output_of_item", stage=self._claimed.stage, item=self.key), problem) from problem
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def loaded(work: Work, text: str | None, what: str, hint: Any = Any) -> Any:
     """A value stored with the task; ``what`` names it in the error."""
     try:
-        return serial.load(text, work._store.bind, work._types.reading, hint)
+        return serial.load(text, work._bind, work._types.reading, hint)
     except Unreadable as problem:
         raise unreadable(what, problem) from problem
 
@@ -26,7 +26,7 @@ def options(work: Work, text: str | None) -> dict[str, Any]:
     types = work._types
     if text is None or not types.has_arguments:
         return loaded(work, text, "The options") or {}
-    decoder = Decoder(types.reading, work._store.bind)
+    decoder = Decoder(types.reading, work._bind)
     try:
         return {name: decoder.value(one, types.named(name)) for name, one in json.loads(text).items()}
     except Unreadable as problem:
@@ -35,7 +35,7 @@ def options(work: Work, text: str | None) -> dict[str, Any]:
 
 def arguments(work: Work) -> list[Any]:
     """All inputs of the task, with the types of a function's parameters."""
-    decoder = Decoder(work._types.reading, work._store.bind)
+    decoder = Decoder(work._types.reading, work._bind)
     try:
         found = json.loads(work._row.input or "[]")
         return [decoder.value(one, work._types.argument(position)) for position, one in enumerate(found)]

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.ask import ask
+from fanfold.engine.handlers.attempt_files import bound
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
 from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
@@ -240,6 +241,13 @@ class Work:
         raw = data.encode() if isinstance(data, str) else data
         return keep(self, name, BytesIO(raw) if isinstance(raw, bytes) else raw)
 
+    async def local(self, file: File) -> Path:
+        """A path to a file on this machine. A file in a bucket is downloaded first, while other items go on.
+
+        The copy is removed when the attempt ends.
+        """
+        return await asyncio.to_thread(lambda: file.path)
+
     @property
     def scratch(self) -> Path:
         """A folder for files that need not outlive this attempt."""
@@ -358,6 +366,12 @@ class Work:
 
     def _scratch(self) -> Path:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
+
+    def _bind(self, file: File) -> File:
+        return bound(self, file)
+
+    def _unfold(self, text: str | None, hint: Any) -> Any:
+        return self._store.unfold(text, self._types.reading, hint, self._bind)
 
     def _fold(self, name: str, text: str) -> str:
         return folded(self, name, text)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
 from fanfold.engine.queries.checks import OK, PROBLEM, WARNING, DoctorCheck
-from fanfold.engine.tasks.recovery.sweep import BATCH, CLEAN_SECONDS, HANG_GRACE_SECONDS
+from fanfold.engine.tasks.recovery.sweep import BATCH, CLEAN_SECONDS, HANG_GRACE_SECONDS, unreferenced
 from fanfold.engine.worker.beside.host import is_dead
+from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
+from fanfold.store.files.file_store import FileStore
 from fanfold.store.files.folder import old_entries
 from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
 from fanfold.store.upgrade.revisions import REVISIONS
 
 TICK = "fanfold tick TARGET"
+MOVE = "fanfold files move"
+CLOCK_SECONDS = 60.0
+"""Most that the clock of a bucket may differ without a warning."""
 TELLS_SINCE = "0010"
 """First revision whose workers report when they swept."""
 
@@ -100,6 +106,7 @@ def orphans(store: Store) -> Iterator[DoctorCheck]:
     fact = say("deletions_late", count=unfinished, hours=2 * CLEAN_SECONDS / 3600)
     late = DoctorCheck("deleted tasks", WARNING, fact, say("removed_by_sweep"))
     yield late if unfinished else DoctorCheck("deleted tasks", OK, say("none_left_over"))
+    yield from bucket(store)
     yield shared_folder(store)
     yield files(store)
 
@@ -112,13 +119,50 @@ def shared_folder(store: Store) -> DoctorCheck:
     return DoctorCheck("shared data folder", WARNING, fact, say("separate_folders"))
 
 
+def _answers(place: FileStore) -> bool:
+    """Whether a place can be looked at; a check of its own says why not."""
+    try:
+        place.probe()
+    except DatabaseProblem:
+        return False
+    return True
+
+
+def _orphans(store: Store, place: FileStore, seconds: float) -> int:
+    """Old unreferenced blobs among as many as one cleanup lists."""
+    found, threshold, count = islice(place.listed(), place.listed_at_once), place.now() - seconds, 0
+    while page := list(islice(found, BATCH)):
+        count += len(unreferenced(store, place, [one.key for one in page if one.written_at < threshold]))
+    return count
+
+
+def bucket(store: Store) -> Iterator[DoctorCheck]:
+    """Whether the bucket of the files can be used: it answers, can be written, and refuses to overwrite."""
+    shelf = store.shelf
+    if not shelf.is_remote:
+        if others := [place.address for place in shelf.others(fresh=True)]:
+            fact = say("files_elsewhere", here=shelf.home.address, others=others)
+            yield DoctorCheck("files", WARNING, fact, say("files_elsewhere_advice"), MOVE)
+        return
+    try:
+        store.check_files()
+        difference = time.time() - shelf.home.now()
+    except DatabaseProblem as problem:
+        yield DoctorCheck("files", PROBLEM, say("bucket_unusable", why=problem.message), say("bucket_fix"))
+        return
+    yield DoctorCheck("files", OK, say("bucket_usable", place=shelf.home.address))
+    far = abs(difference) > CLOCK_SECONDS
+    fact, advice = say("bucket_clock", seconds=abs(difference)), say("bucket_clock_advice")
+    yield DoctorCheck("bucket clock", WARNING, fact, advice) if far else DoctorCheck("bucket clock", OK, fact)
+    if count := sum(1 for _ in shelf.folder.listed()):
+        fact = say("files_to_move", count=count, folder=shelf.folder.address, place=shelf.home.address)
+        yield DoctorCheck("files to move", WARNING, fact, say("move_advice"), MOVE)
+
+
 def files(store: Store) -> DoctorCheck:
     """Old unreferenced files that a cleanup should have removed."""
     seconds = store.settings.stale_hours * 3600 + 2 * CLEAN_SECONDS
-    blobs, old = 0, store.shelf.older_than(seconds)
-    while keys := list(islice(old, BATCH)):
-        with store.read() as tx:
-            blobs += len(set(store.own_files(keys)) - tx.blobs.known(keys))
+    blobs = sum(_orphans(store, place, seconds) for place in store.shelf.all() if _answers(place))
     scratch = sum(1 for _ in old_entries(store.scratch, seconds))
     if not blobs and not scratch:
         return DoctorCheck("orphaned files", OK, say("none"))

@@ -33,12 +33,13 @@ from fanfold.engine.worker.processes.main_script import check_reachable
 from fanfold.engine.worker.signals import heeded
 from fanfold.engine.worker.stop_times import StopTimes
 from fanfold.engine.worker.turn import Turn, take_turn
-from fanfold.errors import BadInput, FanfoldError
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
 from fanfold.model.pipelines.pipeline import Stage, Target, by_name
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
+from fanfold.store.files.file_store import FILES_AWAY
 from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
 
@@ -168,9 +169,19 @@ class Worker:
             log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
             for sentence in self.capped:
                 log.info("[%s] %s", self.id, sentence)
+            await self._check_files()
             await self._work()
         finally:
             await self._leave(watchdog)
+
+    async def _check_files(self) -> None:
+        """Wait with the first claim while the bucket of the files is away; raises if it is not safe to use."""
+        try:
+            await asyncio.to_thread(self.store.check_files)
+        except DatabaseProblem as problem:
+            if problem.code not in FILES_AWAY:
+                raise
+            self._shortages.note()
 
     def _assemble(self, serves: list[tuple[str, str]]) -> None:
         """Create the parts of this run, in the loop that they live in."""
@@ -178,7 +189,9 @@ class Worker:
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
         tells = bool(self.store.settings.telemetry)
-        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, self.store.scratch, tells=tells)
+        self._attempts = Attempts(
+            self._caller, lambda: self.id, self._wake.set, self.store.scratch, self.store.check_files, tells=tells
+        )
         self._shortages = self._attempts.shortages
         self._caller.unstopped.worker = lambda: self.id
         self._services = Services(

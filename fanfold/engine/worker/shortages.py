@@ -1,4 +1,7 @@
-"""Stops claiming while the machine is short of file descriptors or disk space, since item after item would fail."""
+"""Stops claiming while the machine lacks file descriptors or disk space, or the bucket of its files is away.
+
+Item after item would fail otherwise.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,20 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from fanfold.errors import DatabaseProblem
 from fanfold.model.shortage import shortage, told
+from fanfold.store.files.file_store import FILES_AWAY, FILES_UNSAFE
 
 log = logging.getLogger("fanfold.worker")
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 PROBED_FILES = 8
 """Files opened by a probe. A handler rarely needs more at once: a socket, a file, the pipes of a program."""
 PROBED_BYTES = 1 << 20
+FILES_NOT_USABLE = (*FILES_AWAY, FILES_UNSAFE)
+
+
+def _no_check() -> None:
+    """Files are on this machine."""
 
 
 class Shortages:
@@ -25,9 +35,11 @@ class Shortages:
     The first probe follows at once: if it finds enough, only the item that met the shortage waits.
     """
 
-    def __init__(self, worker: Callable[[], str], scratch: Path) -> None:
+    def __init__(self, worker: Callable[[], str], scratch: Path, check_files: Callable[[], None] = _no_check) -> None:
+        """``check_files``: raises DatabaseProblem while files cannot be stored."""
         self._worker = worker
         self._scratch = scratch
+        self._check_files = check_files
         self._began_at: float | None = None
         self._waits = False
         self._probe_at = 0.0
@@ -78,6 +90,13 @@ class Shortages:
         except OSError as error:
             # Any other error of these folders is not the shortage, and must not stop everything else.
             return told(error) if shortage(error) is not None else None
+        return self._files_problem()
+
+    def _files_problem(self) -> str | None:
+        try:
+            self._check_files()
+        except DatabaseProblem as problem:
+            return problem.message.rstrip(".") if problem.code in FILES_NOT_USABLE else None
         return None
 
     def _write_into(self, folder: Path) -> None:

@@ -1,15 +1,26 @@
-"""Files of a pipeline: named blobs that any worker can read."""
+"""Files of a pipeline: named blobs that any worker can read, wherever they are stored."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, Protocol
+
+CONTENT_TYPES = {
+    ".md": "text/markdown; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".json": "application/json",
+}
+
+
+def content_type(name: str) -> str:
+    """The type that a download of a file is given."""
+    return CONTENT_TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
 
 
 class Shelf(Protocol):
-    """Where the bytes of files are stored: a directory now, perhaps an object store later."""
+    """Where the bytes of files are stored: a folder, or a bucket."""
 
     def open(self, key: str) -> BinaryIO:
         """The bytes of a blob, from the start."""
@@ -17,6 +28,18 @@ class Shelf(Protocol):
 
     def path(self, key: str) -> Path:
         """A path on this machine where the blob can be read."""
+        ...
+
+    def local(self, key: str) -> Path | None:
+        """Its path if it is on this machine anyway; nothing is copied."""
+        ...
+
+    def link(self, key: str) -> str | None:
+        """A URL for a download, if there is one."""
+        ...
+
+    def where(self, key: str) -> str:
+        """Where it is, for people; nothing is copied."""
         ...
 
 
@@ -44,8 +67,26 @@ class File:
 
     @property
     def path(self) -> Path:
-        """A path on this machine to read it from; never write there."""
+        """A path on this machine to read it from; never write there.
+
+        A file in a bucket is downloaded first. In `async def` handlers, use ``await item.local(file)``: other items go on.
+        """
         return self._shelf().path(self.key)
+
+    @property
+    def local(self) -> Path | None:
+        """Its path if it is stored on this machine; None if it is in a bucket."""
+        return self._shelf().local(self.key)
+
+    @property
+    def link(self) -> str | None:
+        """A presigned URL for a download, if it is in a bucket and the settings allow such links."""
+        return self._shelf().link(self.key)
+
+    @property
+    def where(self) -> str:
+        """Where it is stored, for people: a path, or the address in a bucket."""
+        return self._shelf().where(self.key)
 
     def save(self, target: str | Path) -> Path:
         """Copy it to ``target``, a file or an existing folder, and return the new path."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import click
@@ -37,7 +36,7 @@ def plain(value: Any) -> Any:
         found = {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.name != "shelf"}
         if "sentences" in found:
             found["sentences"] = sentences_in(found)
-        return found | ({"path": str(place)} if (place := _place(value)) else {})
+        return found | ({"path": place} if (place := _place(value)) else {})
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set):
@@ -46,8 +45,8 @@ def plain(value: Any) -> Any:
     return value if codec is None else plain(codec.encode(value))
 
 
-def _place(value: Any) -> Path | None:
-    return value.path if getattr(value, "shelf", None) is not None else None
+def _place(value: Any) -> str | None:
+    return value.where if getattr(value, "shelf", None) is not None else None
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:

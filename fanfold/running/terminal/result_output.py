@@ -86,7 +86,7 @@ def describe(value: Any, task_id: str) -> None:
     if not isinstance(value, File):
         click.echo(as_text(value), nl=False)
         return
-    click.echo(f"{value.name}, {printing.size(value.size)}: {value.path}")
+    click.echo(f"{value.name}, {printing.size(value.size)}: {value.where}")
     if lines := beginning(value):
         click.echo("\n".join(["", *lines, ""]))
     click.echo(f"To copy it: fanfold result {task_id} -o {value.name}", err=True)

@@ -9,20 +9,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.responses import (
-    FileResponse,
-    JSONResponse,
-    MalformedRangeHeader,
-    RangeNotSatisfiable,
-    Response,
-    StreamingResponse,
-)
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from fanfold.engine.client import Client
-from fanfold.engine.make_form import FormFile
 from fanfold.engine.queries.results.output_stream import OutputStream
 from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import NotFound
@@ -35,12 +24,10 @@ from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.requests.downloads import formed, sent
 from fanfold.server.threads.database_threads import making
 
 router = APIRouter(tags=["results"])
-KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}
-SANDBOX = {"content-security-policy": "sandbox; default-src 'none'"}
-"""Keeps a browser from running anything in a file it opens."""
 LINES = "application/x-ndjson"
 POLL_SECONDS = 0.5
 FILE: dict[str, Any] = {
@@ -53,6 +40,7 @@ Partial = Annotated[bool, Query(description="With `form`, before the task is com
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
+    307: {"description": "The file is in a bucket, and the settings allow links to it: `Location` has one."},
 }
 STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON document per line."}
 
@@ -146,59 +134,6 @@ async def followed(emitted: OutputStream, place: AppState, task_id: str, token: 
 def answer(value: Any, task_id: str) -> Response:
     """A file unchanged, any other value as JSON."""
     return sent(value) if isinstance(value, File) else JSONResponse(plain(value, task_id))
-
-
-def sent(file: File) -> FileResponse:
-    """A file sent as a download and never displayed, because it may contain anything. Supports ranges."""
-    path = file.path
-    if not path.is_file():
-        raise NotFound(say("named_file_gone", file=file.name), code="file_gone")
-    kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
-    return Sent(path, media_type=kind, filename=file.name, headers=SANDBOX, stat_result=path.stat())
-
-
-def formed(made: FormFile) -> Formed:
-    """A form of a result, deleted after it is sent."""
-    kind = made.form.media_type + ("; charset=utf-8" if made.form.media_type.startswith("text/") else "")
-    return Formed(made, made.path, media_type=kind, filename=made.name, headers=SANDBOX, stat_result=made.path.stat())
-
-
-class Sent(FileResponse):
-    """A file response that reports bad ranges like every other error."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a range that is malformed or outside the file; otherwise send it."""
-        asked = Headers(scope=scope)
-        said, only_if = asked.get("range"), asked.get("if-range")
-        if said is not None and (only_if is None or self._should_use_range(only_if)):
-            self.check(said)
-        await super().__call__(scope, receive, send)
-
-    def check(self, said: str) -> None:
-        """Check that the file has this range."""
-        assert self.stat_result is not None
-        size = self.stat_result.st_size
-        try:
-            self._parse_range_header(said, size)
-        except (MalformedRangeHeader, RangeNotSatisfiable):
-            fact = f"The file has {size} bytes; the range asked for is {said[:100]!r}."
-            way = "Write ranges like bytes=0-499, within the file; without a range, the whole file is sent."
-            raise HTTPException(416, f"{fact} {way}", {"content-range": f"bytes */{size}"}) from None
-
-
-class Formed(Sent):
-    """A form of a result; deleted after it was sent or could not be sent."""
-
-    def __init__(self, made: FormFile, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.made = made
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, whole or in part, and delete it."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self.made.close()
 
 
 def line(value: Any) -> str:

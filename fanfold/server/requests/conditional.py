@@ -23,6 +23,8 @@ MOST_BYTES = 2_000_000
 """Largest response compressed in the event loop. Compressing 2 MB blocks it for about 30 ms; larger ones use a thread."""
 LEVEL = 4
 JSON = "application/json"
+ASKED_METHOD = "fanfold.asked_method"
+"""In the scope inside the app: the method as the client sent it. HEAD has become GET there."""
 REVALIDATED = "private, no-cache"
 
 
@@ -38,7 +40,7 @@ class CachedResponses:
             await self.app(scope, receive, send)
             return
         answer = CachedResponse(Headers(scope=scope), send, is_head=scope["method"] == "HEAD")
-        asked = {**scope, "method": "GET"}
+        asked = {**scope, "method": "GET", ASKED_METHOD: scope["method"]}
         if not answer.may_end_early:
             await self.app(asked, receive, answer.take)
             return

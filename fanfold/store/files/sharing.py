@@ -35,16 +35,16 @@ def leave_mark(data_folder: Path, name: str, address: str) -> None:
         mark.write_text(f"{address}\n", encoding="utf-8")
 
 
-def others(data_folder: Path, name: str) -> list[str]:
-    """The addresses of other databases that keep files here."""
+def marks(data_folder: Path) -> dict[str, str]:
+    """The databases that keep files here: name → address."""
     folder = data_folder / MARKS
-    found = sorted(mark for mark in folder.iterdir() if mark.name != name) if folder.is_dir() else []
-    return [mark.read_text(encoding="utf-8").strip() for mark in found]
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {mark.name: mark.read_text(encoding="utf-8").strip() for mark in found}
 
 
 def is_marked(data_folder: Path, address: str) -> bool:
     """Whether a database at this address keeps files here."""
-    return address in others(data_folder, "")
+    return address in marks(data_folder).values()
 
 
 def known_tasks(connection: sa.Connection, ids: Collection[str]) -> set[str]:

@@ -18,6 +18,7 @@ from fanfold.store.dialects.schema import COUNTED_UP, Number
 from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.carrier_tables import hints, unstopped
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
+from fanfold.store.schema.file_tables import file_places
 from fanfold.store.schema.metadata import metadata
 from fanfold.store.schema.schedule_tables import schedule_runs, schedules
 from fanfold.store.schema.template_tables import template_uses, templates
@@ -26,6 +27,7 @@ from fanfold.store.schema.webhook_tables import webhooks
 __all__ = [
     "batch_members",
     "batches",
+    "file_places",
     "hints",
     "metadata",
     "schedule_runs",

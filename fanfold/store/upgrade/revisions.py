@@ -39,6 +39,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0045", "0001"),
     Revision("0050", "0001", adds=("templates", "template_uses")),
     Revision("0055", "0001"),
+    Revision("0070", "0001", adds=("file_places",)),
     Revision("0080", "0001", adds=("hints", "unstopped")),
     Revision("0090", "0001", adds=("schedules", "schedule_runs")),
     Revision("0091", "0001"),

@@ -33,7 +33,7 @@ class Windows:
         """The text layer of an item's page. Neighbouring pages are read with it and cached."""
         page: int = item.input["page"]
         source: ff.File = item.input["source"]
-        survey = self._survey(item.input["survey"])
+        survey = await self._survey(item.input["survey"])
         key = (source.key, page // PAGES)
         if key not in self._windows:
             wanted = [number for number in survey["pages"] if number // PAGES == page // PAGES]
@@ -43,9 +43,10 @@ class Windows:
         self._windows.move_to_end(key)
         try:
             found = await self._shared(key)
-        except (ff.ChildDied, TimeoutError):
-            # Some page in the window crashes or blocks the reader. Read alone, only that page is lost.
-            [text] = await item.in_child(textlayer.convert, source.path, [page], survey["survey"])
+        except (ff.ChildDied, TimeoutError, FileNotFoundError):
+            # Some page in the window crashes or blocks the reader: read alone, only that page is lost. Or the attempt that
+            # began to read was stopped, and its copy of a file in a bucket is gone.
+            [text] = await item.in_child(textlayer.convert, await item.local(source), [page], survey["survey"])
             return text
         return found[page]
 
@@ -68,7 +69,7 @@ class Windows:
 
     async def _read(self, item: ff.ItemWork, source: ff.File, wanted: list[int], survey: dict[str, Any]) -> Window:
         async with asyncio.timeout(READ_SECONDS):
-            texts = await item.in_child(textlayer.convert, source.path, wanted, survey["survey"])
+            texts = await item.in_child(textlayer.convert, await item.local(source), wanted, survey["survey"])
         return {text.page: text for text in texts}
 
     def _make_room(self) -> None:
@@ -83,9 +84,9 @@ class Windows:
         if failed and self._windows.get(key) is window:
             del self._windows[key]
 
-    def _survey(self, file: ff.File) -> dict[str, Any]:
+    async def _survey(self, file: ff.File) -> dict[str, Any]:
         if file.key not in self._surveys:
-            self._surveys[file.key] = json.loads(file.read_text())
+            self._surveys[file.key] = json.loads(await asyncio.to_thread(file.read_text))
             while len(self._surveys) > KEPT:
                 self._surveys.popitem(last=False)
         return self._surveys[file.key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Generic
 
@@ -17,8 +17,9 @@ from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import PLAIN, Reading, unreadable
+from fanfold.model.values.files import File
 from fanfold.model.values.typed import In, Out
-from fanfold.store.files.folder import BlobGone
+from fanfold.store.files.file_store import BlobGone
 from fanfold.store.items.query import MANY, Kept
 from fanfold.store.rows.decisions import DecisionRow
 from fanfold.store.store import Store
@@ -51,6 +52,7 @@ class Results(Generic[In, Out]):
         before: Sequence[str] = (),
         types: KeptTypes = NO_TYPES,
         reading: Reading | None = None,
+        bind: Callable[[File], File] | None = None,
     ) -> None:
         self._store = store
         self._task = task
@@ -58,6 +60,7 @@ class Results(Generic[In, Out]):
         self._before = before
         self._types = types
         self._reading = reading or types.reading
+        self._bind = bind
 
     def __iter__(self) -> Iterator[Result[In, Out]]:
         """The available results, in order; `all` and `missing` include the rest."""
@@ -131,7 +134,7 @@ class Results(Generic[In, Out]):
 
     def _value(self, text: str | None, hint: Any, made_by: str | None, key: str) -> Any:
         try:
-            return self._store.unfold(text, self._reading, hint)
+            return self._store.unfold(text, self._reading, hint, self._bind)
         except Unreadable as problem:
             made = say("output_of_item", stage=made_by, item=key)
             raise unreadable(say("input_of_item", item=key) if made_by is None else made, problem) from problem

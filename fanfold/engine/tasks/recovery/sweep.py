@@ -20,6 +20,7 @@ from fanfold.engine.worker.beside.host import is_dead
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import say
+from fanfold.store.files.file_store import FileStore
 from fanfold.store.files.folder import old_entries, remove_file
 from fanfold.store.items import recover as recovery
 from fanfold.store.items.recover import ClockSetBack, LostItem
@@ -269,18 +270,47 @@ def clean_rows(store: Store) -> None:
 
 
 def clean_blobs(store: Store) -> None:
-    """Remove old blobs that no row references."""
-    old = store.shelf.older_than(store.settings.stale_hours * 3600)
-    while keys := list(islice(old, BATCH)):
-        with store.read() as tx:
-            known = tx.blobs.known(keys)
-        store.shelf.delete(key for key in store.own_files(keys) if key not in known)
+    """Remove old blobs that no row references, from every place that holds files."""
+    for place in store.shelf.all():
+        clean_place(store, place)
+
+
+def clean_place(store: Store, place: FileStore) -> int:
+    """Remove old blobs that no row references; returns how many.
+
+    A listing of a bucket costs money, so one cleanup lists a limited number of blobs, and the next one continues there. The
+    clock of the place decides what is old: a worker with a wrong clock must not remove what is just being written.
+    """
+    with store.read() as tx:
+        begin = tx.file_places.swept_to(place.address)
+    found = islice(place.listed(begin), place.listed_at_once)
+    threshold, removed, last, count = place.now() - store.settings.stale_hours * 3600, 0, "", 0
+    while page := list(islice(found, BATCH)):
+        last, count = page[-1].key, count + len(page)
+        orphans = unreferenced(store, place, [one.key for one in page if one.written_at < threshold])
+        place.delete(orphans)
+        removed += len(orphans)
+    is_whole = place.listed_at_once is None or count < place.listed_at_once
+    if begin or not is_whole:
+        store.transact(lambda tx: tx.file_places.note_swept(place.address, "" if is_whole else last))
+    return removed
+
+
+def unreferenced(store: Store, place: FileStore, keys: list[str]) -> list[str]:
+    """The given keys that no row references, as far as they certainly belong to this database."""
+    if not keys:
+        return []
+    with store.read() as tx:
+        known = tx.blobs.known(keys)
+    return store.own_files([key for key in keys if key not in known], place)
 
 
 def clean_scratch(store: Store) -> None:
     """Remove old scratch files of attempts that died."""
     old = list(old_entries(store.scratch, store.settings.stale_hours * 3600))
     own = set(store.own_scratch([leftover.name for leftover in old]))
+    for copy in old_entries(store.shelf.copies.folder, store.settings.stale_hours * 3600):
+        remove_file(copy)
     for leftover in (one for one in old if one.name in own):
         remove_file(leftover) if not leftover.is_dir() else shutil.rmtree(leftover, onerror=_resists)
 

@@ -15,6 +15,7 @@ from fanfold.model.pipelines.pipeline import Stage
 from fanfold.model.shortage import shortage
 from fanfold.model.text.sentences import Sentence, joined, say
 from fanfold.store.database_errors import DAMAGED, MISFIT, UNREACHABLE
+from fanfold.store.files.file_store import FILES_AWAY
 
 MESSAGE_LENGTH = 4_000
 DETAIL_LENGTH = 20_000
@@ -22,7 +23,7 @@ DEGRADED_LENGTH = 300
 SERVICE_LENGTH = 63
 NOT_COUNTED_STEPS = 5
 """Maximum doublings of the back-off after failures that are not the item's fault: by default to 16 s, not to minutes."""
-NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
+NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED, *FILES_AWAY)
 
 
 class OutOfTime(NamedTuple):
@@ -63,7 +64,7 @@ class Settlement(NamedTuple):
     added: tuple[AddedItem, ...] = ()
     """Items that the handler adds to its stage; stored only if the item is finished under its lease."""
     short: bool = False
-    """Whether the machine was short of open files or disk space."""
+    """Whether the machine was short of open files or disk space, or the bucket of the files was away."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
@@ -80,9 +81,8 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
         step = min(NOT_COUNTED_STEPS, max(1, claimed.attempts - claimed.failures))
         delay = stage.retry.delay(step) if asked is None else asked
         by = clean(str(error.by), SERVICE_LENGTH) if isinstance(error, Temporary) and error.by else None
-        return Settlement(
-            claimed, Ending.BACK_OFF, delay=delay, counted=False, by=by, short=advice is not None, **known
-        )
+        short = advice is not None or code in FILES_AWAY
+        return Settlement(claimed, Ending.BACK_OFF, delay=delay, counted=False, by=by, short=short, **known)
     limit = stage.retry.limit if retry_limit is None else retry_limit
     if _is_final(error) or claimed.failures + 1 > limit:
         return Settlement(claimed, Ending.FAIL, **known)

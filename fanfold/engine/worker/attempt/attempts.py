@@ -61,6 +61,7 @@ class Attempts:
         worker: Callable[[], str],
         wake: Callable[[], None],
         scratch: Path = Path(),
+        check_files: Callable[[], None] = lambda: None,
         *,
         tells: bool = False,
     ) -> None:
@@ -70,7 +71,7 @@ class Attempts:
         self._worker = worker
         self._tells = tells
         self._wake = wake
-        self.shortages = Shortages(worker, scratch)
+        self.shortages = Shortages(worker, scratch, check_files)
         self._running: dict[int, RunningAttempt] = {}
         """The attempt that holds each item's lease, as far as this worker knows."""
         self._superseded: list[RunningAttempt] = []

@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, LookLater
@@ -47,9 +47,10 @@ from fanfold.model.plan import Kind, PlannedStage
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
-from fanfold.store.store import Store
+from fanfold.store.store import LARGE_START, Store
 
 log = logging.getLogger("fanfold.worker")
+Found = TypeVar("Found")
 
 
 class Call:
@@ -101,9 +102,15 @@ class Call:
             return [*([self.work] if first == "task" else []), *typed_values.arguments(self.work)], self.work.options
         if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
             return [self.work, self.work.results()], {}
-        if isinstance(self.work, ItemWork) and self.types.makes(self.claimed.input, self.stage.name):
+        if isinstance(self.work, ItemWork) and (
+            self.types.makes(self.claimed.input, self.stage.name) or self._input_is_elsewhere()
+        ):
             self.work._read_input()  # Before the handler runs and pays for anything.
         return [self.work], {}
+
+    def _input_is_elsewhere(self) -> bool:
+        """Whether the item's input must be fetched from a bucket."""
+        return self.store.shelf.is_remote and (self.claimed.input or "").startswith(LARGE_START)
 
     async def run_in_child(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
@@ -133,11 +140,11 @@ class Call:
         """Await an `async def` handler; only a cancellation from outside propagates."""
         home = os.getpid()
         try:
-            arguments, named = self.handler_arguments()
+            arguments, named = await self._beside(self.handler_arguments)
             made = self.stage.handler(*arguments, **named)
             value = [one async for one in made] if inspect.isasyncgen(made) else await made
             end_copy(home)
-            return self.conclude(value)
+            return await self._beside(self.conclude, value)
         except asyncio.CancelledError as error:
             end_copy(home, error)
             attempt = asyncio.current_task()
@@ -150,6 +157,12 @@ class Call:
             return self.end(error)
         finally:
             self.work.close()
+
+    async def _beside(self, function: Callable[..., Found], *arguments: Any) -> Found:
+        """Run a step that may read or write a large value: in a thread if files are in a bucket, so that the loop goes on."""
+        if self.store.shelf.is_remote:
+            return await asyncio.to_thread(function, *arguments)
+        return function(*arguments)
 
     def conclude(self, value: Any) -> Settlement:
         """The settlement for a handler's return value."""

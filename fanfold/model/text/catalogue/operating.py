@@ -72,6 +72,17 @@ SENTENCES: dict[str, str] = {
         "Nothing is lost, but old files stay. Give each database its own folder (FANFOLD_DATA), or remove "
         "from the folder databases/ the mark of a database that no longer exists"
     ),
+    "bucket_usable": "{place}: answers, is writable, and never overwrites",
+    "bucket_unusable": "{why}",
+    "bucket_clock": "{seconds:.0f} s off the bucket's clock",
+    "bucket_clock_advice": "Synchronise the clocks with NTP: a service refuses requests that are 15 minutes off.",
+    "bucket_fix": "Start it, or correct FANFOLD_FILES or the credentials in the environment.",
+    "files_elsewhere": "new files go to {here}, but this installation also uses {others}",
+    "files_elsewhere_advice": (
+        "Other machines do not see files in a folder of this one. Set FANFOLD_FILES for every process, or bring the files along:"
+    ),
+    "files_to_move": "{count} {count:file is|files are} still in {folder}; new ones go to {place}",
+    "move_advice": "They are found in both places. Bring them to the bucket:",
     "orphaned_files": (
         "{blobs} {blobs:blob|blobs} that no row names, {scratch} {scratch:scratch file|scratch files} of attempts that are over"
     ),

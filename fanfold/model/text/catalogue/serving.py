@@ -110,6 +110,41 @@ SENTENCES: dict[str, str] = {
     "way_server_disk": "Free some space on the server's disk; work then resumes by itself",
     "way_max_connections": "Raise max_connections, or use a pooler",
     "way_connections": "Raise the connection limit, or use a pooler",
+    "files_with_secret": (
+        "The address of the files (FANFOLD_FILES) contains credentials, which would end up in logs and in the database. Give "
+        "them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or by the role of the machine"
+    ),
+    "files_malformed": (
+        "The address of the files (FANFOLD_FILES) is not one of a bucket. Write: s3://bucket/prefix?endpoint=https://host"
+    ),
+    "files_unknown_part": "The address of the files (FANFOLD_FILES) has unknown parts: {names}. Known: {known}",
+    "files_endpoint": (
+        "The endpoint in the address of the files (FANFOLD_FILES) is not a URL. Write: endpoint=https://host:port"
+    ),
+    "files_after_fork": (
+        "Files in a bucket cannot be used in a process forked from one that has used them. Use in_child, or start the process "
+        "with spawn"
+    ),
+    "files_need_package": (
+        "Files in a bucket need a package more: pip install 'fanfold[s3]'. Without FANFOLD_FILES, files are stored in the data "
+        "folder"
+    ),
+    "files_unreachable": "The bucket of the files, {place}, does not answer as it should: {why}.",
+    "files_unreachable_public": "The bucket of the files cannot be used now. Workers wait for it, and then continue.",
+    "files_refused": (
+        "The bucket of the files, {place}, cannot be used: {why}. Check its name, and the credentials in the environment or of "
+        "the machine (AWS_ACCESS_KEY_ID and others); work then resumes by itself"
+    ),
+    "bucket_missing": "there is no bucket {bucket}",
+    "files_unsafe": (
+        "The service of the bucket {place} ignores If-None-Match: it replaces a file where it should refuse to. A worker that "
+        "is believed dead could then overwrite the results of another. Use a service with conditional writes (Amazon S3, "
+        "Cloudflare R2, MinIO, SeaweedFS …), or the data folder: leave FANFOLD_FILES empty"
+    ),
+    "files_key_taken": "There is another file at {place} already; nothing was overwritten.",
+    "no_bucket_to_move_to": "No bucket to move the files to. Name it with --to s3://bucket/prefix, or in FANFOLD_FILES",
+    "copy_differs": "The copy of {file} in {place} differs from the file. The file was not removed; run the command again",
+    "file_too_large_for_bucket": "A file in a bucket has at most {gigabytes:.0f} GB.",
     "folder_not_written": "Cannot write to the data folder {folder}: {why}.",
     "folder_not_written_public": "Cannot write to the data folder: {why}.",
     "way_folder_full": "Free some space there; work then resumes by itself",

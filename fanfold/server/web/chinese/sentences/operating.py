@@ -70,6 +70,15 @@ SENTENCES: dict[str, str] = {
         "不会丢失任何内容，但旧文件会留下。请为每个数据库指定单独的目录（FANFOLD_DATA），"
         "或从 databases/ 目录中删除已不存在的数据库的标记"
     ),
+    "bucket_usable": "{place}：有响应、可写、不会覆盖",
+    "bucket_unusable": "{why}",
+    "bucket_clock": "与存储桶的时钟相差 {seconds:.0f} 秒",
+    "bucket_clock_advice": "请用 NTP 同步时钟：相差 15 分钟的请求会被服务拒绝。",
+    "bucket_fix": "请启动它，或更正 FANFOLD_FILES 或环境中的凭据。",
+    "files_elsewhere": "新文件存放在 {here}，但此安装还使用 {others}",
+    "files_elsewhere_advice": "其他机器看不到本机目录中的文件。请为每个进程设置 FANFOLD_FILES，或把文件一并移过去：",
+    "files_to_move": "仍有 {count} 个文件在 {folder}；新文件存放在 {place}",
+    "move_advice": "两处的文件都能找到。把它们移到存储桶：",
     "orphaned_files": "{blobs} 个没有记录引用的文件，{scratch} 个已结束的尝试留下的临时文件",
     "removed_by_cleaning": "工作进程每小时清理时会删除：请确认有工作进程在运行，并查看其日志中的 cleaning（{folder}）",
 }

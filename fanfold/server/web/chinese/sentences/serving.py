@@ -94,6 +94,29 @@ SENTENCES: dict[str, str] = {
     "way_server_disk": "请在服务器的磁盘上腾出空间；之后会自动继续",
     "way_max_connections": "请提高 max_connections，或使用连接池",
     "way_connections": "请提高连接数上限，或使用连接池",
+    "files_with_secret": (
+        "文件地址（FANFOLD_FILES）中含有凭据，会进入日志和数据库。请通过环境变量 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY "
+        "或机器的角色提供"
+    ),
+    "files_malformed": "文件地址（FANFOLD_FILES）不是存储桶地址。请写成：s3://bucket/prefix?endpoint=https://host",
+    "files_unknown_part": "文件地址（FANFOLD_FILES）含有未知部分：{names}。已知的有：{known}",
+    "files_endpoint": "文件地址（FANFOLD_FILES）中的 endpoint 不是网址。请写成：endpoint=https://host:port",
+    "files_after_fork": "已使用过存储桶的进程 fork 出来的进程不能使用其中的文件。请用 in_child，或以 spawn 方式启动进程",
+    "files_need_package": "使用存储桶需要另装一个包：pip install 'fanfold[s3]'。不设置 FANFOLD_FILES 时，文件存放在数据目录中",
+    "files_unreachable": "文件存储桶 {place} 没有正常响应：{why}。",
+    "files_unreachable_public": "文件存储桶现在不可用。工作进程会等待，之后继续。",
+    "files_refused": (
+        "文件存储桶 {place} 不可用：{why}。请检查名称，以及环境变量或机器提供的凭据（AWS_ACCESS_KEY_ID 等）；之后会自动继续"
+    ),
+    "bucket_missing": "没有存储桶 {bucket}",
+    "files_unsafe": (
+        "存储桶 {place} 的服务忽略 If-None-Match：本应拒绝时却覆盖了文件。被误认为已死的工作进程可能因此覆盖他人的结果。"
+        "请使用支持条件写入的服务（Amazon S3、Cloudflare R2、MinIO、SeaweedFS 等），或不设置 FANFOLD_FILES，使用数据目录"
+    ),
+    "files_key_taken": "{place} 处已有另一个文件；没有覆盖任何内容。",
+    "no_bucket_to_move_to": "没有指定要移到的存储桶。请用 --to s3://bucket/prefix 指定，或设置 FANFOLD_FILES",
+    "copy_differs": "{place} 中 {file} 的副本与文件不同。文件没有删除；请重新运行命令",
+    "file_too_large_for_bucket": "存储桶中的文件最大为 {gigabytes:.0f} GB。",
     "folder_not_written": "无法写入数据目录 {folder}：{why}。",
     "folder_not_written_public": "无法写入数据目录：{why}。",
     "way_folder_full": "请在那里腾出空间；之后会自动继续",

@@ -6,7 +6,7 @@ from alembic import op
 from fanfold.store.dialects.clock import UtcTime
 
 revision = "0080"
-down_revision = "0055"
+down_revision = "0070"
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

@@ -1,0 +1,69 @@
+"""Guards of files in a bucket: written once, before the row, never removed while young, credentials never shown."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+BUCKET, OBJECTS = "fanfold/store/files/bucket.py", "fanfold/store/files/objects.py"
+ERRORS, ADDRESS = "fanfold/store/files/bucket_errors.py", "fanfold/store/files/address.py"
+SWEEP, KEPT = "fanfold/engine/tasks/recovery/sweep.py", "fanfold/engine/handlers/kept_files.py"
+TESTS, ENGINE = "store/test_buckets.py", "engine/test_files_in_a_bucket.py"
+MUTANTS = (
+    mutant(
+        "an object is created only if its key is free",
+        Edit(OBJECTS, 'mode="create", attributes=attributes', 'mode="overwrite", attributes=attributes'),
+        test=f"{TESTS}::test_a_key_is_written_only_once[5]",
+    ),
+    mutant(
+        "an upload in parts takes its key first",
+        Edit(BUCKET, "            self._take_key(key)\n", ""),
+        test=f"{TESTS}::test_a_key_is_written_only_once[8388608]",
+    ),
+    mutant(
+        "a service that ignores conditions is refused",
+        Edit(
+            BUCKET,
+            "if self._objects.is_created(path, content) and self._objects.is_created(path, content):",
+            "if False:",
+        ),
+        test=f"{TESTS}::test_a_service_that_ignores_conditions_is_refused",
+    ),
+    mutant(
+        "an answer that is cut off is not taken for the file",
+        Edit(
+            OBJECTS,
+            "                if attempt == READ_TRIES - 1:\n                    raise\n",
+            "                raise\n",
+            count=2,
+        ),
+        test=f"{TESTS}::test_errors_and_cut_answers_of_the_service_are_overcome",
+    ),
+    mutant(
+        "an address with credentials is refused",
+        Edit(ADDRESS, 'return "@" in endpoint or "?" in endpoint', "return False"),
+        test=f"{TESTS}::test_an_address_with_a_secret_or_a_mistake_is_refused_without_quoting_it",
+    ),
+    mutant(
+        "a written file gets its row, under the lease",
+        Edit(
+            KEPT,
+            "        if held:\n            tx.blobs.add(file.key, row.number, file.name, file.size, claimed.id, claimed.lease)\n",
+            "",
+        ),
+        test=f"{ENGINE}::test_a_file_is_there_before_its_row_and_goes_if_the_lease_is_lost",
+    ),
+    mutant(
+        "a young object is never removed",
+        Edit(SWEEP, "[one.key for one in page if one.written_at < threshold]", "[one.key for one in page]"),
+        test=f"{ENGINE}::test_the_sweep_removes_old_orphans_bit_by_bit_and_never_a_young_one",
+    ),
+    mutant(
+        "the clock of the bucket decides what is old",
+        Edit(
+            SWEEP,
+            "place.now() - store.settings.stale_hours * 3600",
+            "__import__('time').time() - store.settings.stale_hours * 3600",
+        ),
+        test=f"{ENGINE}::test_a_wrong_clock_of_a_worker_removes_nothing",
+    ),
+)
