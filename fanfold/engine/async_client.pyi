@@ -1,13 +1,14 @@
 """`AsyncClient` for type checkers. Written by `python -m tests.async_stub` from `Client`; change it there."""
 
 import builtins
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
 from fanfold.engine.client import Client
 from fanfold.engine.make_form import FormFile
+from fanfold.engine.move_files import FilesMoved
 from fanfold.engine.queries.metrics import Metrics
 from fanfold.engine.take_action import ActionOutcome
 from fanfold.engine.tasks.submitting.submission import Submission
@@ -208,6 +209,9 @@ class AsyncClient:
     async def merge(self, task_id: str) -> Task: ...
     async def metrics(self) -> Metrics: ...
     def missing(self, task_id: str) -> AsyncGenerator[Result[Any, Any]]: ...
+    async def move_files(
+        self, to: str | None = None, *, remove: bool = False, on_moved: Callable[[FilesMoved], None] | None = None
+    ) -> FilesMoved: ...
     async def open_limit(self, key: str) -> builtins.list[LimitRow]: ...
     async def output(self, task_id: str, key: str, stage: str | None = None, *, earlier: bool = False) -> Any: ...
     async def pause(self, task_id: str, reason: str | None = None) -> Task: ...

@@ -389,6 +389,15 @@ class Shelf:
     def open(self, key: str) -> BinaryIO:
         return (self.folder / key).open("rb")
 
+    def local(self, key: str) -> Path | None:
+        return self.folder / key
+
+    def link(self, key: str) -> str | None:
+        return None
+
+    def where(self, key: str) -> str:
+        return str(self.folder / key)
+
     def path(self, key: str) -> Path:
         return self.folder / key
 

@@ -29,16 +29,6 @@ MUTANTS = (
         test=f"{TESTS}::test_a_service_that_ignores_conditions_is_refused",
     ),
     mutant(
-        "an answer that is cut off is not taken for the file",
-        Edit(
-            OBJECTS,
-            "                if attempt == READ_TRIES - 1:\n                    raise\n",
-            "                raise\n",
-            count=2,
-        ),
-        test=f"{TESTS}::test_errors_and_cut_answers_of_the_service_are_overcome",
-    ),
-    mutant(
         "an address with credentials is refused",
         Edit(ADDRESS, 'return "@" in endpoint or "?" in endpoint', "return False"),
         test=f"{TESTS}::test_an_address_with_a_secret_or_a_mistake_is_refused_without_quoting_it",

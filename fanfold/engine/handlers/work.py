@@ -242,7 +242,7 @@ class Work:
         return keep(self, name, BytesIO(raw) if isinstance(raw, bytes) else raw)
 
     async def local(self, file: File) -> Path:
-        """A path to a file on this machine. A file in a bucket is downloaded first, while other items go on.
+        """A path to a file on this machine. A file in a bucket is downloaded first, while other items run.
 
         The copy is removed when the attempt ends.
         """

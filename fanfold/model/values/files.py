@@ -69,7 +69,7 @@ class File:
     def path(self) -> Path:
         """A path on this machine to read it from; never write there.
 
-        A file in a bucket is downloaded first. In `async def` handlers, use ``await item.local(file)``: other items go on.
+        A file in a bucket is downloaded first. In `async def` handlers, use ``await item.local(file)``, which does not block other items.
         """
         return self._shelf().path(self.key)
 
