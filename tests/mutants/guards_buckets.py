@@ -33,27 +33,4 @@ MUTANTS = (
         Edit(ADDRESS, 'return "@" in endpoint or "?" in endpoint', "return False"),
         test=f"{TESTS}::test_an_address_with_a_secret_or_a_mistake_is_refused_without_quoting_it",
     ),
-    mutant(
-        "a written file gets its row, under the lease",
-        Edit(
-            KEPT,
-            "        if held:\n            tx.blobs.add(file.key, row.number, file.name, file.size, claimed.id, claimed.lease)\n",
-            "",
-        ),
-        test=f"{ENGINE}::test_a_file_is_there_before_its_row_and_goes_if_the_lease_is_lost",
-    ),
-    mutant(
-        "a young object is never removed",
-        Edit(SWEEP, "[one.key for one in page if one.written_at < threshold]", "[one.key for one in page]"),
-        test=f"{ENGINE}::test_the_sweep_removes_old_orphans_bit_by_bit_and_never_a_young_one",
-    ),
-    mutant(
-        "the clock of the bucket decides what is old",
-        Edit(
-            SWEEP,
-            "place.now() - store.settings.stale_hours * 3600",
-            "__import__('time').time() - store.settings.stale_hours * 3600",
-        ),
-        test=f"{ENGINE}::test_a_wrong_clock_of_a_worker_removes_nothing",
-    ),
 )

@@ -69,7 +69,7 @@ class File:
     def path(self) -> Path:
         """A path on this machine to read it from; never write there.
 
-        A file in a bucket is downloaded first. In `async def` handlers, use ``await item.local(file)``, which does not block other items.
+        A file in a bucket is downloaded first. In an `async def` handler, ``await item.local(file)`` does not block others.
         """
         return self._shelf().path(self.key)
 

@@ -159,7 +159,7 @@ class Call:
             self.work.close()
 
     async def _beside(self, function: Callable[..., Found], *arguments: Any) -> Found:
-        """Run a step that may read or write a large value: in a thread if files are in a bucket, so that the loop is not blocked."""
+        """Run a step that may read or write a large value; in a thread if files are in a bucket: the loop must not wait."""
         if self.store.shelf.is_remote:
             return await asyncio.to_thread(function, *arguments)
         return function(*arguments)
