@@ -9,7 +9,7 @@ from PIL import Image
 
 WIDTH, HEIGHT = 595, 842
 LEFT, TOP = 64, 768
-FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "T": "Times-Roman", "M": "Courier"}
+FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "T": "Times-Roman", "I": "Times-Italic", "M": "Courier"}
 SIZES = {1: 26.0, 2: 19.0, 3: 15.0}
 BODY, LEADING = 12.0, 17.0
 
@@ -25,6 +25,8 @@ class Sheet:
     """A gray JPEG that fills the page."""
     width: float = WIDTH
     height: float = HEIGHT
+    links: list[tuple[float, float, float, float, str]] = field(default_factory=list)
+    """Left, bottom, right, top and address of each link."""
 
     def text(self, x: float, y: float, text: str, font: str = "R", size: float = BODY) -> None:
         """One line at one place."""
@@ -132,7 +134,13 @@ class Pdf:
             drawing = f"q {sheet.width:g} 0 0 {sheet.height:g} 0 0 cm /P Do Q".encode()
         contents = self.add("/Filter /FlateDecode", zlib.compress(drawing, 9))
         place = f"/Parent {parent} 0 R /MediaBox [0 0 {sheet.width:g} {sheet.height:g}]"
-        return self.add(f"/Type /Page {place} /Resources << {resources} >> /Contents {contents} 0 R")
+        notes = " ".join(
+            f"<< /Type /Annot /Subtype /Link /Rect [{box[0]:g} {box[1]:g} {box[2]:g} {box[3]:g}] "
+            f"/A << /S /URI /URI ({address}) >> >>"
+            for *box, address in sheet.links
+        )
+        own = f"/Resources << {resources} >> /Contents {contents} 0 R /Annots [{notes}]"
+        return self.add(f"/Type /Page {place} {own}")
 
     def bookmarks(self, root: int, entries: list[tuple[int, int, str, float]]) -> None:
         """The outline: each entry hangs below the last one of a higher level."""

@@ -38,19 +38,6 @@ class Line:
     pieces: list[Piece]
     table: Table | None = None
 
-    def bold_until(self, start: int = 0) -> int:
-        """End of the bold text that begins at ``start``; ``start`` if there is none."""
-        end = start
-        position = 0
-        for piece in self.pieces:
-            position = self.text.find(piece.text, position) + len(piece.text)
-            if position <= start:
-                continue
-            if not piece.bold:
-                return max(end, position - len(piece.text) + piece.bold_length) if piece.bold_length else end
-            end = position
-        return end
-
 
 def columns(boxes: Sequence[Box]) -> list[list[Line]]:
     """The lines of a page, column by column in reading order."""

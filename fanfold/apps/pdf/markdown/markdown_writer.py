@@ -5,26 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown import cleaning, inline
 from fanfold.apps.pdf.markdown.blocks import Block, code_lines
+from fanfold.apps.pdf.markdown.inline import BREAK, escaped
 from fanfold.apps.pdf.markdown.pieces import Table
 
-_BREAK = "  \n"
-_LEADERS = re.compile(r"\s*(?:\.\s?){4,}\s*|\s*…{2,}\s*|\s*_{4,}\s*")
-# Escape only what Markdown would read as markup: a star or underscore at a word edge, a tag, a link, a backtick.
-_INLINE = re.compile(r"([*`]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|\[(?=[^\]]*\]\())")
-_SPECIAL = frozenset("*`_<[\\")
 _START = re.compile(r"(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|=+$|~~~)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]")
 
 
-def markdown(blocks: Sequence[Block]) -> str:
-    """The page as Markdown."""
+def markdown(blocks: Sequence[Block], links: Sequence[str] = ()) -> str:
+    """The page as Markdown; ``links`` are its addresses."""
     parts: list[str] = []
     edges: list[float] = []
     for before, block in zip([None, *blocks], blocks, strict=False):
         edges = _nesting(edges, block)
-        written = _write(block, max(len(edges) - 1, 0))
+        written = _write(block, max(len(edges) - 1, 0), links)
         if not written:
             continue
         tight = block.kind == "item" and before is not None and before.kind == "item"
@@ -51,59 +47,33 @@ def _nesting(edges: list[float], block: Block) -> list[float]:
     return [*(edge for edge in edges if edge < line.x0 - 0.7 * line.size), line.x0]
 
 
-def _write(block: Block, depth: int) -> str:
+def _write(block: Block, depth: int, links: Sequence[str]) -> str:
     if block.kind == "table" and block.table is not None:
         return table(block.table)
     if block.kind == "code":
         return _fenced(code_lines(block.lines))
     if block.kind == "heading":
-        return f"{'#' * block.level} {_escaped(_joined(block, breaks=False))}"
+        return f"{'#' * block.level} {inline.written(inline.joined(block.lines), emphasis=False)}"
     if block.kind == "item":
-        return _item(block, depth)
-    return _guarded(_emphasised(block, _joined(block)))
+        return _item(block, depth, links)
+    return _guarded(inline.written(inline.joined(block.lines, block.breaks), links))
 
 
-def _joined(block: Block, *, breaks: bool = True) -> str:
-    """The lines as running text, keeping deliberate line breaks."""
-    text = ""
-    for index, line in enumerate(block.lines):
-        if breaks and index in block.breaks:
-            text += _BREAK + line.text
-        else:
-            text = cleaning.join(text, line.text)
-    return _LEADERS.sub(" … ", text).strip()
-
-
-def _item(block: Block, depth: int) -> str:
-    text = _joined(block, breaks=False)[len(block.marker) :].lstrip()
+def _item(block: Block, depth: int, links: Sequence[str]) -> str:
+    rich = inline.joined(block.lines).cut(len(block.marker))
+    text = _guarded(inline.written(rich, links))
     number = _ORDERED.fullmatch(block.marker)
     marker = f"{number[1]}." if number else "-"
     if number is None and block.marker != "o" and any(character.isalnum() for character in block.marker):
         # "a)" and "(iv)" are not Markdown markers, so they stay part of the text.
         text = f"{block.marker} {text}"
-    return f"{'   ' * depth}{marker} {_guarded(_emphasised(block, text))}"
-
-
-def _emphasised(block: Block, text: str) -> str:
-    """Markdown for a bold run-in title. A line that is entirely bold is not one; other emphasis is dropped."""
-    line = block.lines[0]
-    start = len(block.marker)
-    title = "" if line.bold else line.text[start : line.bold_until(start)].strip()
-    if len(title) < 3 or not text.startswith(title):
-        return _escaped(text)
-    return f"**{_escaped(title)}**{_escaped(text[len(title) :])}"
-
-
-def _escaped(text: str) -> str:
-    if _SPECIAL.isdisjoint(text):
-        return text
-    return _INLINE.sub(r"\\\1", text.replace("\\", "\\\\"))
+    return f"{'   ' * depth}{marker} {text}"
 
 
 def _guarded(text: str) -> str:
     """Escape the start of a paragraph or line that would read as a heading, list or quotation."""
-    if _BREAK in text:
-        return _BREAK.join(map(_guarded, text.split(_BREAK)))
+    if BREAK in text:
+        return BREAK.join(map(_guarded, text.split(BREAK)))
     match = _START.match(text)
     if match is None:
         return text
@@ -121,7 +91,7 @@ def table(found: Table) -> str:
 def _cell(text: str) -> str:
     if text.isascii() and text.isalnum():
         return text
-    flat = _escaped(cleaning.close_gaps(cleaning.characters(text.replace("\\", "")))).strip()
+    flat = escaped(cleaning.close_gaps(cleaning.characters(text.replace("\\", "")))).strip()
     return flat.replace("|", "\\|") if "|" in flat else flat
 
 

@@ -7,16 +7,28 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 # Font names reveal the style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
-_BOLD = re.compile(r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])", re.IGNORECASE)
+_BOLD = re.compile(
+    r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])|-medi(?![a-z])|-b$|-bi$"
+    r"|(?<![a-z])p[a-z]{2}b[io]?\d|^(?:[a-z]{6}\+)?lin\w+?t(?:z?b|zi?b|bo|bi)$|cmb\d|cmssdc",
+    re.IGNORECASE,
+)
 _MONO = re.compile(
     r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode",
     re.IGNORECASE,
 )
+_ITALIC = re.compile(
+    r"italic|oblique|slanted|[a-z]{2}(?:ti|sl|bxti|bxsl|itt)\d|kursiv|-it$|-ital|-bi$|-i$|^(?:[a-z]{6}\+)?lin\w+?ti$",
+    re.IGNORECASE,
+)
+BOLD, ITALIC, MONO, SUP, SUB = 1, 2, 4, 8, 16
+"""How a character is set; a number of several of them."""
+LINK = 32
+"""Times the number of its link, from 1, for a character of a link."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """A stretch of text on one line. ``bold`` describes its first character until `exact` has checked all of it."""
+    """A stretch of text on one line. ``bold`` and ``mono`` describe its first character until `exact` has checked all of it."""
 
     text: str
     x0: float
@@ -26,7 +38,8 @@ class Piece:
     size: float
     bold: bool
     mono: bool
-    bold_length: int = 0
+    flags: list[int] | None = None
+    """How each character is set; None if nothing is."""
     shown: tuple[float, float, float, float] | None = None
     """Left, top, right and bottom on the displayed page, if the piece was turned or levelled."""
 
@@ -66,6 +79,8 @@ class RawPage:
     turned: list[Turned] = field(default_factory=list)
     filled_in: list[Piece] = field(default_factory=list)
     """Form field values, which are not part of the page's own text."""
+    links: list[str] = field(default_factory=list)
+    """Addresses of the page's links, in the order of their numbers."""
 
     @property
     def text(self) -> str:
@@ -75,6 +90,6 @@ class RawPage:
 
 
 @lru_cache(maxsize=512)
-def style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether it is monospaced, judged by its name."""
-    return _BOLD.search(font) is not None, _MONO.search(font) is not None
+def style(font: str) -> tuple[bool, bool, bool]:
+    """Whether a font is bold, whether it is monospaced, and whether it is italic, judged by its name."""
+    return _BOLD.search(font) is not None, _MONO.search(font) is not None, _ITALIC.search(font) is not None

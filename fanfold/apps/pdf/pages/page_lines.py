@@ -157,7 +157,7 @@ def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tu
     held = {id(piece) for pieces in cells.values() for piece in pieces}
     free = [piece for piece in raw.pieces if id(piece) not in held]
     if own is not None:
-        exact.correct(own.textpage, free)
+        exact.correct(own, free)
     for column in layout.columns([*free, *tables]):
         for block in headings.mark(blocks.group(column), raw.number):
             if block.table is not None:

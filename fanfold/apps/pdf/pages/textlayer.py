@@ -31,6 +31,8 @@ _FEW_LETTERS = 60
 _MOST_OF_IT = 0.6
 # With a larger share of unreadable characters, the text layer is worth less than the image.
 _GARBLED = 0.25
+# Markup whose letters are not those of the page.
+_MARKUP = re.compile(r"</?[a-z]+[^>\n]*>|(?<=\])\([^)\s]*\)")
 _ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
 
 
@@ -86,8 +88,8 @@ def _judged(
     dropped = running.drop(raw, headings.body)
     needs_ocr = is_unreliable(document, raw, beside)
     found = _blocks(raw, own, headings)
-    markdown = rendering.markdown(found)
-    kept = [markdown, *dropped, *_line_numbers(raw, found)]
+    markdown = rendering.markdown(found, raw.links)
+    kept = [_MARKUP.sub("", markdown), *dropped, *_line_numbers(raw, found)]
     return PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
 
 
@@ -121,7 +123,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block
     held = {id(piece) for table in tables for piece in inside(raw.pieces, table)}
     free = [piece for piece in raw.pieces if id(piece) not in held]
     if own is not None:
-        exact.correct(own.textpage, free)
+        raw.links = exact.correct(own, free)
     found = [
         block
         for column in layout.columns([*free, *tables])

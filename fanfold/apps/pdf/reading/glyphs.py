@@ -20,6 +20,7 @@ from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, style
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading.angles import Angled
 from fanfold.apps.pdf.reading.kept_text import letters, share_kept
+from fanfold.apps.pdf.reading.type_spans import TypeSpans
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -56,7 +57,8 @@ class Glyph:
 class OwnText:
     """A page's text according to pdfium."""
 
-    def __init__(self, page: Any, textpage: Any) -> None:
+    def __init__(self, document: Any, page: Any, textpage: Any) -> None:
+        self.document = document
         self.page = page
         self.textpage = textpage
         self.width, self.height = page.get_size()
@@ -66,6 +68,11 @@ class OwnText:
         """All text in file order."""
         found: str = self.textpage.get_text_range()
         return found
+
+    @cached_property
+    def type_spans(self) -> TypeSpans:
+        """How the characters are set."""
+        return TypeSpans(self.document, self.page, self.textpage, self.text)
 
     @cached_property
     def glyphs(self) -> list[Glyph]:
@@ -150,7 +157,7 @@ class OwnText:
         first = next(glyph for glyph in run if glyph.text.strip())
         name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
         raw.FPDFText_GetFontInfo(self.textpage, first.index, name, _FONT_NAME_BYTES, ctypes.c_int())
-        bold, mono = style(name.value.decode("utf-8", "replace"))
+        bold, mono, _ = style(name.value.decode("utf-8", "replace"))
         boxes = [glyph.box for glyph in run if glyph.text.strip()]
         x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
         x1, y1 = max(box[2] for box in boxes), max(box[3] for box in boxes)
@@ -174,7 +181,7 @@ def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | No
         yield None
         return
     try:
-        yield OwnText(page, textpage)
+        yield OwnText(document, page, textpage)
     finally:
         textpage.close()
         page.close()

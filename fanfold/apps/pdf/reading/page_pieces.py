@@ -96,7 +96,7 @@ def _turned(items: Sequence[Any]) -> int:
 
 def _piece(item: Any) -> Piece:
     x, y, width, height = item.x, item.y, item.width, item.height
-    bold, mono = style(item.font_name or "")
+    bold, mono, _ = style(item.font_name or "")
     size = item.font_height or height or 1.0
     # Some fonts claim a box far taller than their letters, which would merge separate lines.
     if height > 1.6 * size and not round(item.rotation) % 360:

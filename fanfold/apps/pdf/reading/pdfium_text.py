@@ -1,4 +1,4 @@
-"""Corrects the characters and the bold extent of pieces from pdfium's own text.
+"""Corrects the characters of pieces from pdfium's own text, and finds how each of them is set.
 
 liteparse replaces curly quotes and dashes with straight quotes and hyphens, and knows only the font of a piece's first
 character. pdfium has both for every character; a piece is located in pdfium's text by its own text.
@@ -6,94 +6,53 @@ character. pdfium has both for every character; a piece is located in pdfium's t
 
 from __future__ import annotations
 
-import ctypes
-import re
-from typing import Any
-
-from fanfold.apps.pdf.markdown.pieces import Piece, style
+from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown.pieces import BOLD, MONO, Piece
+from fanfold.apps.pdf.reading.glyphs import OwnText
 
 SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
 """Makes curly quotes and dashes straight, as the layout engine does."""
-# Characters that may have been replaced: quotes, and hyphens between letters or spaces (not those of "01-05").
-_LOST = re.compile(r"['\"]|[^\W\d]-|-[^\W\d]| -|-$|--")
-# Fonts are queried one character at a time, so a bold piece is checked only if it may be a run-in title, and a
-# monospaced piece only if it has more than one word.
-_RUN_IN = re.compile(r"[:.–—-] ")
-_LONG = 60
-_FONT_NAME_BYTES = 128
+_HYPHENS = str.maketrans("\x02\ufffe", "--")
 
 
-def correct(textpage: Any, pieces: list[Piece]) -> None:
-    """Restore quotes and dashes in the pieces, and measure the length of their bold start."""
-    if any(map(_doubtful, pieces)):
-        _correct(textpage, pieces)
-
-
-def _doubtful(piece: Piece) -> bool:
-    if _LOST.search(piece.text):
-        return True
-    if piece.bold:
-        return len(piece.text) > _LONG or _RUN_IN.search(piece.text) is not None
-    return piece.mono and " " in piece.text
-
-
-def _correct(textpage: Any, pieces: list[Piece]) -> None:
-    original = textpage.get_text_range()
+def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
+    """Restore quotes and dashes in the pieces and record how their characters are set; returns the page's links."""
+    original = own.text
     simple = original.translate(SIMPLIFIED)
     # pdfium omits characters it cannot map, and then text and font indexes differ.
-    same_count = len(original) == textpage.count_chars()
+    spans = own.type_spans if len(original) == own.textpage.count_chars() else None
     position = 0
     for piece in pieces:
         start = simple.find(piece.text, position)
         if start < 0:
             start = simple.find(piece.text)
         if start < 0:
-            piece.bold = piece.bold and not _doubtful(piece)
             continue
         position = start + len(piece.text)
-        # pdfium's own signs for a hyphen at the end of a line
-        piece.text = original[start:position].replace("\x02", "-").replace("\ufffe", "-")
-        if same_count and (piece.bold or piece.mono):
-            _measure(textpage, start, piece)
+        piece.text = original[start:position].translate(
+            _HYPHENS
+        )  # pdfium's own signs for a hyphen at the end of a line
+        if spans is not None:
+            flags = spans.flags(start, position)
+            if flags[0] != flags[len(flags) // 2]:
+                # The layout engine knows the type size of the first character only.
+                piece.size *= spans.size(start + len(flags) // 2) / (spans.size(start) or 1.0) or 1.0
+            _set(piece, flags)
+    return [address for _, _, address in spans.links] if spans is not None else []
 
 
-def _measure(textpage: Any, start: int, piece: Piece) -> None:
-    """Clear the bold or monospaced flag of a piece that only begins that way."""
-    # The last word may be emphasised as well, so check the middle and not the end.
-    middle = start + len(piece.text[: len(piece.text) // 2].rstrip()) - 1
-    end_bold, end_mono = _style_at(textpage, start + len(piece.text) - 1)
-    bold, mono = _style_at(textpage, max(middle, start))
-    if (bold, mono) != (piece.bold, piece.mono):
-        # Its size is also that of its first word.
-        piece.size *= (_size_at(textpage, max(middle, start)) or 1.0) / (_size_at(textpage, start) or 1.0)
-    bold, mono = bold and end_bold, mono and end_mono
-    piece.mono = piece.mono and mono
-    if piece.bold and not bold:
-        piece.bold = False
-        piece.bold_length = _bold_length(textpage, start, piece.text)
-
-
-def _bold_length(textpage: Any, start: int, text: str) -> int:
-    """Number of bold characters at the start, in whole words; the first plain word ends the title."""
-    end = 0
-    for word in text.split(" "):
-        # "Title:" is one word, although its colon is often not bold.
-        letters = len(word.rstrip(":;,.!?)]")) or len(word)
-        if word and not _style_at(textpage, start + end + letters - 1)[0]:
-            break
-        end += len(word) + 1
-    return min(max(end - 1, 0), len(text) - 1)
-
-
-def _style_at(textpage: Any, index: int) -> tuple[bool, bool]:
-    import pypdfium2.raw as raw
-
-    name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
-    raw.FPDFText_GetFontInfo(textpage, index, name, _FONT_NAME_BYTES, ctypes.c_int())
-    return style(name.value.decode("utf-8", "replace"))
-
-
-def _size_at(textpage: Any, index: int) -> float:
-    import pypdfium2.raw as raw
-
-    return float(raw.FPDFText_GetFontSize(textpage, index))
+def _set(piece: Piece, flags: list[int]) -> None:
+    """Record how the characters of a piece are set, in step with its cleaned text."""
+    if not any(flags):
+        piece.bold = piece.mono = False
+        return
+    text, settings = "", []
+    start = 0
+    for end in range(1, len(flags) + 1):
+        if end == len(flags) or flags[end] != flags[start]:
+            part = cleaning.characters(piece.text[start:end])
+            text, start, settings = text + part, end, [*settings, *([flags[start]] * len(part))]
+    inked = [flag for letter, flag in zip(text, settings, strict=True) if letter.isalnum()]
+    piece.text, piece.flags = text, settings
+    piece.bold = bool(inked) and sum(bool(flag & BOLD) for flag in inked) >= 0.9 * len(inked)
+    piece.mono = bool(inked) and all(flag & MONO for flag in inked)
