@@ -197,3 +197,30 @@ def test_a_heading_of_two_lines_is_one_heading() -> None:
     found = [*grouped(piece("A title that is too", 50, 50, 20.0)), *grouped(piece("long for its line", 50, 74, 20.0))]
     marked = Headings({"body": 10.0, "ladder": [20.0]}).mark(found, page=1)
     assert markdown(marked) == "# A title that is too long for its line"
+
+
+def test_three_columns_under_a_headline_are_read_in_order_though_a_figure_crosses_two() -> None:
+    columns = [[f"{name} {number} fills its column well" for number in range(9)] for name in ("one", "two", "three")]
+    headline = piece("A headline over all three of the columns of this page, to the last word", 50, 60, 16)
+    figure = piece("Figure 1: A caption that runs below two of the three columns, but not the third", 50, 176)
+    pieces = [headline, figure]
+    for column, x in zip(columns, (50, 260, 470), strict=True):
+        # Lines are not level, and the first two columns leave room for the caption.
+        pieces += stack(column[:6], x, 90 + x / 100) + stack(column[6:], x, 200 + x / 100)
+        if x == 470:
+            pieces += stack(["three goes on beside the caption"], x, 168)
+    found = texts(layout.columns(pieces))
+    assert found[0] == headline.text
+    third = [text for text in found if text.startswith("three")]
+    assert third == [*columns[2][:6], "three goes on beside the caption", *columns[2][6:]]
+    assert (
+        found.index(columns[0][5]) < found.index(columns[1][0]) < found.index(figure.text) < found.index(columns[0][6])
+    )
+    assert found.index(columns[0][8]) < found.index(columns[1][6])
+
+
+def test_no_gutter_runs_between_the_words_of_a_title() -> None:
+    title = [piece("Large words of a", 50, 60, 24), piece("title in two pieces", 300, 60, 24)]
+    title[0].x1 = 290.0
+    pieces = [*title, *stack(LEFT, 50, 120), *stack(RIGHT, 300, 121)]
+    assert texts(layout.columns(pieces)) == ["Large words of a title in two pieces", *LEFT, *RIGHT]

@@ -1,4 +1,8 @@
-"""Finds the reading order of a page: columns by the white space between them, then lines from pieces."""
+"""Finds the reading order of a page: columns by the white space between them.
+
+A gutter is a strip of the page that few boxes cross. The boxes that cross it (headlines, figures, tables) divide the page
+into zones; in each zone the left side is read before the right one, and each side may have gutters of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown.lines import Box, Line, lines, rows
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
 
-Box = Piece | Table
+__all__ = ["Box", "Line", "columns", "lines"]
+
 Interval = tuple[float, float]
 
 # Minimum gutter width in multiples of the type size; the spaces in a justified line are narrower.
-_GUTTER = 1.0
+_GUTTER = 0.9
 _COLUMN_WIDTH = 8.0
 _COLUMN_ROWS = 3
+_WORDS_APART = 0.7
 # Body text fills at least this share of its column; table and form entries do not.
 _FILLED = 0.55
 _SENTENCE = 24
+_LEADERS = "...."
 # A page with more large pieces than this is a poster or a drawing.
 _MOST_INITIALS = 20
-
-
-@dataclass(slots=True)
-class Line:
-    """One line of a column, or a table in it (then ``table`` is set and there is no text)."""
-
-    text: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    size: float
-    bold: bool
-    mono: bool
-    pieces: list[Piece]
-    table: Table | None = None
+# Shares of the height that boxes across a gutter may take; gutters that fewer boxes cross are tried first.
+_CROSSED = (0.0, 0.04, 0.1, 0.2, 0.35, 0.5)
+_STRIPS = 400
+_DEEPEST = 12
+# In multiples of the type size: boxes across the gutter this close belong together, and white space that ends both columns.
+_TOGETHER = 0.35
+_END = 2.0
 
 
 def columns(boxes: Sequence[Box]) -> list[list[Line]]:
@@ -45,7 +43,33 @@ def columns(boxes: Sequence[Box]) -> list[list[Line]]:
         return []
     size = median([box.size for box in boxes if isinstance(box, Piece)] or [10.0])
     _lower_initials(boxes, size)
-    return [lines(part) for part in _parts(list(boxes), size)]
+    fused, members = _fused(boxes)
+    parts = _parts(fused, size)
+    return [lines([member for box in part for member in members.get(id(box), (box,))]) for part in parts]
+
+
+def _fused(boxes: Sequence[Box]) -> tuple[list[Box], dict[int, list[Box]]]:
+    """The boxes with pieces of one line joined, so that no gutter runs between the words of a title; and their members."""
+    found: list[Box] = []
+    members: dict[int, list[Box]] = {}
+    for box in sorted(boxes, key=lambda box: (round(box.y0 + box.y1), box.x0)):
+        before = found[-1] if found else None
+        if not isinstance(box, Piece) or not isinstance(before, Piece) or not _is_next(before, box):
+            found.append(box)
+            continue
+        edges = (min(before.y0, box.y0), max(before.x1, box.x1), max(before.y1, box.y1))
+        joined = Piece(f"{before.text} {box.text}", before.x0, *edges, before.size, before.bold, before.mono)
+        members[id(joined)] = [*members.pop(id(before), [before]), box]
+        found[-1] = joined
+    return found, members
+
+
+def _is_next(before: Piece, piece: Piece) -> bool:
+    size = min(before.size, piece.size)
+    return (
+        abs(before.y0 + before.y1 - piece.y0 - piece.y1) < 0.6 * size
+        and -0.5 * size < piece.x0 - before.x1 < _WORDS_APART * size
+    )
 
 
 def _lower_initials(boxes: Sequence[Box], size: float) -> None:
@@ -70,104 +94,168 @@ def _lower_initials(boxes: Sequence[Box], size: float) -> None:
                 piece.x0 = large.x0
 
 
-def _parts(boxes: list[Box], size: float) -> list[list[Box]]:
+@dataclass(slots=True)
+class _Zone:
+    """A part of the page from top to bottom: two sides of a gutter, or boxes across it and what is beside them."""
+
+    left: list[Box]
+    right: list[Box]
+    across: list[Box]
+
+    @property
+    def boxes(self) -> list[Box]:
+        return [*self.left, *self.right, *self.across]
+
+
+def _parts(boxes: list[Box], size: float, depth: int = 0) -> list[list[Box]]:
     """Split into single-column parts in reading order."""
+    zones = _best_zones(boxes, size) if len(boxes) > 1 and depth < _DEEPEST else None
+    if zones is None:
+        return [boxes]
     parts: list[list[Box]] = []
     open_part: list[Box] = []
-    for band, gutter in _bands(_strips(boxes), size):
-        sides = _sides(band, gutter, size) if gutter else None
-        if sides is None:
-            open_part.extend(band)
-            continue
-        if open_part:
-            parts.append(open_part)
-            open_part = []
-        parts.extend(_parts(sides[0], size))
-        parts.extend(_parts(sides[1], size))
+    for zone, divided in zones:
+        if divided:
+            if open_part:
+                parts.extend(_parts(open_part, size, depth + 1))
+                open_part = []
+            parts.extend(_parts(zone.left, size, depth + 1))
+            parts.extend(_parts(zone.right, size, depth + 1))
+        else:
+            open_part.extend(zone.boxes)
     if open_part:
-        parts.append(open_part)
+        parts.extend(_parts(open_part, size, depth + 1))
     return parts
 
 
-def _strips(boxes: list[Box]) -> list[list[Box]]:
-    """Groups of boxes separated by white space, from top to bottom."""
-    strips: list[list[Box]] = []
-    bottom = float("-inf")
-    for box in sorted(boxes, key=lambda box: box.y0):
-        # Descenders may touch the next line's ascenders, so up to a fifth of overlap counts as separate.
-        if box.y0 + 0.2 * (box.y1 - box.y0) >= bottom:
-            strips.append([])
-            bottom = box.y1
-        strips[-1].append(box)
-        bottom = max(bottom, box.y1)
-    return strips
+def _best_zones(boxes: list[Box], size: float) -> list[tuple[_Zone, bool]] | None:
+    """The zones at the gutter with the most lines beside it, and whether each is divided; None if there is no gutter."""
+    best: list[tuple[_Zone, bool]] | None = None
+    most = 0
+    tried: list[Interval] = []
+    for gutter in _gutters(boxes, size):
+        if any(start <= gutter[0] and gutter[1] <= end for start, end in tried):
+            continue
+        tried.append(gutter)
+        zones = _judged(_zones(boxes, gutter, size), size)
+        beside = sum(min(len(zone.left), len(zone.right)) for zone, divided in zones if divided)
+        if beside > most:
+            best, most = zones, beside
+            if beside * 3 > len(boxes):
+                break
+    return best
 
 
-def _bands(strips: list[list[Box]], size: float) -> Iterable[tuple[list[Box], Interval | None]]:
-    """Consecutive strips that share a gutter, with that gutter, or None if there is none."""
-    left = min(box.x0 for strip in strips for box in strip)
-    right = max(box.x1 for strip in strips for box in strip)
-    band: list[Box] = []
-    shared: list[Interval] = []
-    bottom = 0.0
-    for strip in strips:
-        free = _free(strip, left, right, size)
-        common = _intersect(shared, free, size) if band else free
-        # Below the white space that ends both columns, a line on one side is a heading and not the end of the left column.
-        over = min(box.y0 for box in strip) - bottom > 2 * size and not _inner(free, left, right)
-        bottom = max(box.y1 for box in strip)
-        loses = (_inner(shared, left, right) or _inner(free, left, right)) and not _inner(common, left, right)
-        if band and (over or loses or not common):
-            yield band, _widest(_inner(shared, left, right))
-            band, common = [], free
-        band.extend(strip)
-        shared = common
-    if band:
-        yield band, _widest(_inner(shared, left, right))
+def _gutters(boxes: list[Box], size: float) -> Iterable[Interval]:
+    """Strips that few boxes cross, those with the fewest first."""
+    left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+    height = max(box.y1 for box in boxes) - min(box.y0 for box in boxes)
+    if right - left < 2 * _COLUMN_WIDTH * size or height <= 0:
+        return
+    step = (right - left) / _STRIPS
+    changes = [0.0] * (_STRIPS + 1)
+    for box in boxes:
+        changes[int((box.x0 - left) / step)] += box.y1 - box.y0
+        changes[min(int((box.x1 - left) / step) + 1, _STRIPS)] -= box.y1 - box.y0
+    covered: list[float] = []
+    total = 0.0
+    for change in changes[:-1]:
+        total += change
+        covered.append(total)
+    for share in _CROSSED:
+        start: int | None = None
+        for strip, crossed in enumerate(covered):
+            if crossed <= share * height + 0.01:
+                start = strip if start is None else start
+            elif start is not None:
+                if start > 0 and (strip - start) * step >= _GUTTER * size:
+                    yield left + start * step, left + strip * step
+                start = None
 
 
-def _free(strip: list[Box], left: float, right: float, size: float) -> list[Interval]:
-    """Gaps between left and right where a strip has no ink."""
-    free: list[Interval] = []
-    edge = left
-    for box in sorted(strip, key=lambda box: box.x0):
-        if box.x0 - edge >= _GUTTER * size:
-            free.append((edge, box.x0))
-        edge = max(edge, box.x1)
-    if right - edge >= _GUTTER * size:
-        free.append((edge, right))
-    return free
+def _zones(boxes: list[Box], gutter: Interval, size: float) -> list[_Zone]:
+    """The zones of a page, from top to bottom."""
+    start, end = gutter
+    across = [box for box in boxes if box.x0 < start and box.x1 > end]
+    bands: list[list[float]] = []
+    for box in sorted(across, key=lambda box: box.y0):
+        top, bottom = box.y0 - _TOGETHER * size, box.y1 + _TOGETHER * size
+        if bands and top <= bands[-1][1]:
+            bands[-1][1] = max(bands[-1][1], bottom)
+        else:
+            bands.append([top, bottom])
+    zones = [_Zone([], [], []) for _ in range(2 * len(bands) + 1)]
+    crossing = set(map(id, across))
+    for box in boxes:
+        middle = (box.y0 + box.y1) / 2
+        at = 2 * sum(band[1] < middle for band in bands)
+        inside = at // 2 < len(bands) and bands[at // 2][0] <= middle
+        zone = zones[at + 1 if inside else at]
+        if id(box) in crossing or inside:
+            zone.across.append(box)
+        else:
+            (zone.left if (box.x0 + box.x1) / 2 < (start + end) / 2 else zone.right).append(box)
+    return [part for zone in zones if zone.boxes for part in _ended(zone, size)]
 
 
-def _intersect(ours: list[Interval], theirs: list[Interval], size: float) -> list[Interval]:
-    met = [(max(a, c), min(b, d)) for a, b in ours for c, d in theirs]
-    return [(start, end) for start, end in met if end - start >= _GUTTER * size]
+def _ended(zone: _Zone, size: float) -> list[_Zone]:
+    """Cut off what is below the white space that ends both columns: on one side alone, it is a heading of what follows."""
+    if not zone.left or not zone.right:
+        return [zone]
+    end = min(max(box.y1 for box in side) for side in (zone.left, zone.right))
+    longer = zone.left if max(box.y1 for box in zone.left) > end else zone.right
+    below = sorted((box for box in longer if box.y0 > end - 0.2 * size), key=lambda box: box.y0)
+    above = max((box.y1 for box in longer if box.y0 <= end - 0.2 * size), default=end)
+    if not below or below[0].y0 - max(end, above) <= _END * size:
+        return [zone]
+    cut = set(map(id, below))
+    kept = _Zone(*([box for box in side if id(box) not in cut] for side in (zone.left, zone.right)), [])
+    return [kept, _Zone([], [], below)]
 
 
-def _inner(free: list[Interval], left: float, right: float) -> list[Interval]:
-    """Gaps that may be gutters, without the margins."""
-    return [(start, end) for start, end in free if start > left and end < right]
+def _judged(zones: list[_Zone], size: float) -> list[tuple[_Zone, bool]]:
+    """Whether each zone is two columns: clearly, or less clearly below or above one that is."""
+    clear = [
+        bool(zone.left and zone.right)
+        and _is_column(zone.left, size)
+        and _is_column(zone.right, size)
+        and not _is_grid(zone.left, zone.right)
+        for zone in zones
+    ]
+    if not any(clear):
+        return [(zone, False) for zone in zones]
+    widths = [
+        max(max(box.x1 for box in side) - min(box.x0 for box in side) for side in sides)
+        for sides in zip(
+            *((zone.left, zone.right) for zone, is_clear in zip(zones, clear, strict=True) if is_clear), strict=True
+        )
+    ]
+    return [(zone, is_clear or _continues(zone, widths)) for zone, is_clear in zip(zones, clear, strict=True)]
 
 
-def _widest(gutters: list[Interval]) -> Interval | None:
-    return max(gutters, key=lambda gutter: gutter[1] - gutter[0], default=None)
-
-
-def _sides(band: list[Box], gutter: Interval, size: float) -> tuple[list[Box], list[Box]] | None:
-    """The two sides of a gutter if they are text columns and not a table, a form or a numbered list."""
-    middle = sum(gutter) / 2
-    left = [box for box in band if box.x0 < middle]
-    right = [box for box in band if box.x0 >= middle]
-    if _is_column(left, size) and _is_column(right, size) and not _is_grid(left, right):
-        return left, right
-    return None
+def _continues(zone: _Zone, widths: list[float]) -> bool:
+    """Whether a few lines beside each other are the rest of columns of these widths."""
+    if zone.across or not zone.left or not zone.right or _is_grid(zone.left, zone.right):
+        return False
+    texts = [[box.text for box in side if isinstance(box, Piece)] for side in (zone.left, zone.right)]
+    if any(max(map(len, side), default=0) < _SENTENCE for side in texts):
+        return False
+    return all(
+        max(max(box.x1 for box in row) - min(box.x0 for box in row) for row in rows(side)) >= _FILLED * width
+        for side, width in zip((zone.left, zone.right), widths, strict=True)
+    )
 
 
 def _is_grid(left: list[Box], right: list[Box]) -> bool:
     """Whether short entries are side by side, line by line: cells of a table without rules."""
-    sides = [[row for row in _rows(side) if isinstance(row[0], Piece)] for side in (left, right)]
+    sides = [[row for row in rows(side) if isinstance(row[0], Piece)] for side in (left, right)]
     if not all(sides):
         return False
+    if any(
+        2 * sum(_LEADERS in box.text for row in side for box in row if isinstance(box, Piece)) > len(side)
+        for side in sides
+    ):
+        return True
     short = any(
         median(sum(len(box.text) for box in row if isinstance(box, Piece)) for row in side) < _SENTENCE
         for side in sides
@@ -185,86 +273,10 @@ def _is_column(boxes: list[Box], size: float) -> bool:
     if not boxes:
         return False
     width = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
-    rows = list(_rows(boxes))
+    found = list(rows(boxes))
     if any(isinstance(box, Table) for box in boxes):
         return width >= _COLUMN_WIDTH * size
-    if width < _COLUMN_WIDTH * size or len(rows) < _COLUMN_ROWS:
+    if width < _COLUMN_WIDTH * size or len(found) < _COLUMN_ROWS:
         return False
-    inked = sum(max(box.x1 for box in row) - min(box.x0 for box in row) for row in rows)
-    return inked >= _FILLED * width * len(rows)
-
-
-def _rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
-    """Rows of boxes side by side, from top to bottom; superscripts and subscripts belong to their line."""
-    row: list[Box] = []
-    top = bottom = 0.0
-    for box in sorted(boxes, key=lambda box: box.y0 + box.y1):
-        overlap = min(bottom, box.y1) - max(top, box.y0)
-        if row and overlap > 0.5 * min(bottom - top, box.y1 - box.y0):
-            row.append(box)
-            if box.y1 - box.y0 > bottom - top:
-                top, bottom = box.y0, box.y1
-            continue
-        if row:
-            yield row
-        row, top, bottom = [box], box.y0, box.y1
-    if row:
-        yield row
-
-
-def lines(boxes: Sequence[Box]) -> list[Line]:
-    """The lines of one column, from top to bottom."""
-    found: list[Line] = []
-    for row in _rows(boxes):
-        pieces = sorted((box for box in row if isinstance(box, Piece)), key=lambda piece: piece.x0)
-        if pieces:
-            found.append(_line(pieces))
-        found.extend(
-            Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
-            for box in row
-            if isinstance(box, Table)
-        )
-    return found
-
-
-def _line(pieces: list[Piece]) -> Line:
-    first = pieces[0]
-    if len(pieces) == 1:
-        text = cleaning.close_gaps(cleaning.characters(first.text))
-        first.text = text
-        return Line(text, first.x0, first.y0, first.x1, first.y1, first.size, first.bold, first.mono, pieces)
-    main = max(pieces, key=lambda piece: len(piece.text))
-    if main.mono and first.text.isdigit() and first.size < 0.75 * main.size:
-        # The line number of a code listing belongs to the page, not to the code.
-        return _line(pieces[1:])
-    same = [piece for piece in pieces if piece.size > 0.8 * main.size]
-    return Line(
-        _text(pieces),
-        first.x0,
-        min(piece.y0 for piece in same),
-        max(piece.x1 for piece in pieces),
-        max(piece.y1 for piece in same),
-        main.size,
-        all(piece.bold for piece in pieces),
-        all(piece.mono for piece in same),
-        pieces,
-    )
-
-
-def _text(pieces: list[Piece]) -> str:
-    text = ""
-    edge = 0.0
-    for piece in pieces:
-        piece.text = cleaning.close_gaps(cleaning.characters(piece.text))
-        gap = piece.x0 - edge
-        if text and piece.text and _apart(text[-1], piece.text[0], gap, piece.size):
-            text += " "
-        text += piece.text
-        edge = piece.x1
-    return text
-
-
-def _apart(before: str, after: str, gap: float, size: float) -> bool:
-    if cleaning.is_cjk(before) and cleaning.is_cjk(after):
-        return gap > 0.8 * size
-    return gap > 0.12 * size
+    inked = sum(max(box.x1 for box in row) - min(box.x0 for box in row) for row in found)
+    return inked >= _FILLED * width * len(found)

@@ -46,7 +46,8 @@ def _set(piece: Piece, flags: list[int]) -> None:
     if not any(flags):
         piece.bold = piece.mono = False
         return
-    text, settings = "", []
+    text = ""
+    settings: list[int] = []
     start = 0
     for end in range(1, len(flags) + 1):
         if end == len(flags) or flags[end] != flags[start]:

@@ -1,0 +1,103 @@
+"""Builds lines from pieces of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown.pieces import Piece, Table
+
+Box = Piece | Table
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a column, or a table in it (then ``table`` is set and there is no text)."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    mono: bool
+    pieces: list[Piece]
+    table: Table | None = None
+
+
+def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
+    """Rows of boxes side by side, from top to bottom; superscripts and subscripts belong to their line."""
+    row: list[Box] = []
+    top = bottom = 0.0
+    for box in sorted(boxes, key=lambda box: box.y0 + box.y1):
+        overlap = min(bottom, box.y1) - max(top, box.y0)
+        if row and overlap > 0.5 * min(bottom - top, box.y1 - box.y0):
+            row.append(box)
+            if box.y1 - box.y0 > bottom - top:
+                top, bottom = box.y0, box.y1
+            continue
+        if row:
+            yield row
+        row, top, bottom = [box], box.y0, box.y1
+    if row:
+        yield row
+
+
+def lines(boxes: Sequence[Box]) -> list[Line]:
+    """The lines of one column, from top to bottom."""
+    found: list[Line] = []
+    for row in rows(boxes):
+        pieces = sorted((box for box in row if isinstance(box, Piece)), key=lambda piece: piece.x0)
+        if pieces:
+            found.append(_line(pieces))
+        found.extend(
+            Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
+            for box in row
+            if isinstance(box, Table)
+        )
+    return found
+
+
+def _line(pieces: list[Piece]) -> Line:
+    first = pieces[0]
+    if len(pieces) == 1:
+        text = cleaning.close_gaps(cleaning.characters(first.text))
+        first.text = text
+        return Line(text, first.x0, first.y0, first.x1, first.y1, first.size, first.bold, first.mono, pieces)
+    main = max(pieces, key=lambda piece: len(piece.text))
+    if main.mono and first.text.isdigit() and first.size < 0.75 * main.size:
+        # The line number of a code listing belongs to the page, not to the code.
+        return _line(pieces[1:])
+    same = [piece for piece in pieces if piece.size > 0.8 * main.size]
+    return Line(
+        _text(pieces),
+        first.x0,
+        min(piece.y0 for piece in same),
+        max(piece.x1 for piece in pieces),
+        max(piece.y1 for piece in same),
+        main.size,
+        all(piece.bold for piece in pieces),
+        all(piece.mono for piece in same),
+        pieces,
+    )
+
+
+def _text(pieces: list[Piece]) -> str:
+    text = ""
+    edge = 0.0
+    for piece in pieces:
+        piece.text = cleaning.close_gaps(cleaning.characters(piece.text))
+        gap = piece.x0 - edge
+        if text and piece.text and _apart(text[-1], piece.text[0], gap, piece.size):
+            text += " "
+        text += piece.text
+        edge = piece.x1
+    return text
+
+
+def _apart(before: str, after: str, gap: float, size: float) -> bool:
+    if cleaning.is_cjk(before) and cleaning.is_cjk(after):
+        return gap > 0.8 * size
+    return gap > 0.12 * size
