@@ -153,7 +153,7 @@ def test_a_heading_of_body_size_in_bold_is_not_part_of_its_paragraph(tmp_path: P
     sheet.lines(["5.1   Hyper Parameter Optimization"], font="B", lead=15)
     sheet.paragraph(PROSE)
     (page,) = converted(tmp_path / "a.pdf", sheet)
-    assert page.markdown == f"{PROSE}\n\n## 5.1 Hyper Parameter Optimization\n\n{PROSE}"
+    assert page.markdown == f"{PROSE}\n\n# 5.1 Hyper Parameter Optimization\n\n{PROSE}"
 
 
 def test_only_the_title_that_runs_in_is_bold(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Literal
 
 from fanfold.apps.pdf.markdown.layout import Line
-from fanfold.apps.pdf.markdown.pieces import Table
+from fanfold.apps.pdf.markdown.pieces import BOLD, Table
 
 Kind = Literal["paragraph", "heading", "item", "code", "table"]
 
@@ -114,11 +114,24 @@ def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
         return True
     if abs(above.size - below.size) > _SAME_SIZE * max(above.size, below.size):
         return True
-    if above.bold != below.bold:
+    if above.bold != below.bold and not (ends_bold(above) and begins_bold(below)):
+        # Unless bold words of a paragraph fill a line: a run-in title, or an emphasis.
         return True
     usual = min(leading.get(round(below.size), 1.4 * below.size), 1.8 * below.size)
     distance = _distance(above, below)
     return distance > _WHITE * usual or distance < -below.size
+
+
+def begins_bold(line: Line) -> bool:
+    """Whether the first character is bold."""
+    first = line.pieces[0]
+    return bool(first.flags[0] & BOLD) if first.flags else first.bold
+
+
+def ends_bold(line: Line) -> bool:
+    """Whether the last character is bold."""
+    last = line.pieces[-1]
+    return bool(last.flags[-1] & BOLD) if last.flags else last.bold
 
 
 def _distance(above: Line, below: Line) -> float:

@@ -1,4 +1,8 @@
-"""Recognises headings and their levels: first by the document's outline, then by type size, then by bold type."""
+"""Recognises headings and their levels: by the document's outline, by type size, weight and capitals, and by numbering.
+
+A heading is missed less easily than a caption, a label of a form or an author's name is taken for one, so every rule but
+that of the outline asks for more than one sign.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,49 @@ from typing import Any
 
 from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.layout import Line
+from fanfold.apps.pdf.markdown.pieces import ITALIC
 
 _LONGEST = 200
+_LONGEST_PLAIN = 90
 _MOST_LINES = 4
 _LARGER = 1.12
 _DEEPEST = 6
 _SAME_SIZE = 0.06
+# In multiples of the type size: a wider gap within a line is between cells, not words.
+_CELL_GAP = 3.0
+# With a larger share of letters set like that, bold type or capitals are how the page is set and not a sign.
+_MOST_SET = 0.35
 
 _NUMBERING = re.compile(
     r"(?:(?:chapter|section|part|appendix)\s+)?([0-9]{1,3}(?:\.[0-9]{1,3})*|[A-Z])[.):]?\s+(?=\S)", re.IGNORECASE
 )
-_DEPTH = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+\S")
+_DEPTH = re.compile(r"(?:§\s*)?(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+\S")
+_NUMBERED = re.compile(
+    r"(?:§+\s*)?(?:\d{1,2}(?:\.\d{1,3}){1,4}\.?|\d{1,2}\.?|[IVX]{1,5}\.|[A-H]\.(?:\d{1,2}\.?)*)\s+(?=[^\W\d_])"
+    r"|(?:chapter|section|part|appendix|annex|article|kapitel|abschnitt|anhang)\s+(?:\d{1,3}|[IVXLA-H]{1,5})\b"
+    r"|第[\d一二三四五六七八九十百]{1,4}[章节部篇回條条]",
+    re.IGNORECASE,
+)
+_WELL_KNOWN = re.compile(
+    r"(?:\W*(?:\d{1,2}|[IVX]{1,4})\.?\s+)?(?:abstract|summary|executive summary|introduction|contents|table of contents"
+    r"|references|bibliography|works cited|acknowledge?ments?|conclusions?|related works?|discussion|methods|results"
+    r"|materials and methods|results and discussion|background|appendix|appendices|glossary|index|preface|foreword|abbreviations"
+    r"|zusammenfassung|einleitung|literatur(?:verzeichnis)?|inhalt(?:sverzeichnis)?|anhang|résumé|sommaire|bibliographie|摘\s*要|目\s*[录錄次]"
+    r"|引\s*言|结\s*论|参考文献|致\s*谢|附\s*录|はじめに|まとめ)",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(
+    r"(?:table|figure|fig\.?|tab\.|abb\.|abbildung|tabelle|listing|algorithm|scheme|plate|exhibit|chart|图|表|図)\s*"
+    r"(?:[\dIVX]+|[A-Z])(?:[.\-]\d+)*\b",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"@|https?://|www\.|\bdoi\b", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+)?(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)\s+\d{1,4}(?:,?\s+\d{4})?",
+    re.IGNORECASE,
+)
+_ENDS = (".", ",", ";")
 
 
 class Headings:
@@ -30,19 +66,31 @@ class Headings:
         self.ladder = [float(size) for size in survey.get("ladder", ())]
         self.levels = [int(level) for level in survey.get("levels", ())] or list(range(1, len(self.ladder) + 1))
         self._outline = titles(survey.get("outline", ()))
+        self._seen = sorted({int(level) for level in survey.get("headings", ())})
 
-    def mark(self, blocks: Sequence[Block], page: int) -> list[Block]:
+    def mark(self, found: Sequence[Block], page: int) -> list[Block]:
         """Mark the paragraphs that are headings."""
         marked: list[Block] = []
+        blocks = [part for block in found for part in _without_title(block)]
+        signs = _Signs(blocks)
         for index, block in enumerate(blocks):
-            level = self._level(block, page, blocks[index + 1] if index + 1 < len(blocks) else None)
+            level = self._level(block, page, signs, index)
             if level is None:
                 marked.append(block)
             elif self._continues(marked, block, level):
                 marked[-1].lines.extend(block.lines)
             else:
                 marked.append(Block("heading", block.lines, level=level))
+        for block in marked:
+            if block.kind == "heading":
+                block.level = self._closed_up(block.level)
         return marked
+
+    def _closed_up(self, level: int) -> int:
+        """The level without those that the document does not use, so that levels begin at 1 and leave none out."""
+        if not self._seen:
+            return min(level, _DEEPEST)
+        return min(1 + sum(seen < level for seen in self._seen), _DEEPEST)
 
     def _continues(self, marked: list[Block], block: Block, level: int) -> bool:
         """Whether a heading continues on the next line: same level, directly below, and without its own number."""
@@ -52,7 +100,7 @@ class Headings:
         near = 0 <= below.y0 - above.y1 < 0.6 * below.size
         return near and below.size >= self.body * _LARGER and not _DEPTH.match(below.text)
 
-    def _level(self, block: Block, page: int, following: Block | None) -> int | None:
+    def _level(self, block: Block, page: int, signs: _Signs, index: int) -> int | None:
         if block.kind not in ("paragraph", "item") or len(block.lines) > _MOST_LINES:
             return None
         text = " ".join(line.text for line in block.lines)
@@ -62,31 +110,131 @@ class Headings:
             return None
         outlined = outlined_level(text, self._outline.get(page))
         if outlined is not None:
-            return min(outlined, _DEEPEST)
+            return outlined
         if block.kind == "item" and block.marker and not block.marker[0].isalnum():
             return None
-        return self._by_type(block, text, following)
+        return None if _is_other(text, block) else self._by_type(block, text, signs, index)
 
-    def _by_type(self, block: Block, text: str, following: Block | None) -> int | None:
+    def _by_type(self, block: Block, text: str, signs: _Signs, index: int) -> int | None:
         size = block.lines[0].size
         if self.body and size >= self.body * _LARGER:
-            if text.endswith((".", ",", ";")) and len(text) > 60:
+            if text.endswith(_ENDS) and len(text) > 60:
                 return None
             return self._rung(size)
-        stands_out = all(line.bold for line in block.lines) or (text.isupper() and following is not None)
-        if not stands_out or size < 0.95 * self.body or len(block.lines) > 2 or text.endswith((".", ",", ";")):
+        if size < 0.9 * self.body or len(block.lines) > 3 or text.endswith(_ENDS) or len(text) > _LONGEST_PLAIN * 2:
+            return None
+        if not self._stands_out(block, text, signs, index):
             return None
         numbered = _DEPTH.match(text)
         depth = numbered[1].count(".") if numbered else 0
-        return min(max(self.levels, default=0) + 1 + depth, _DEEPEST)
+        return max(self.levels, default=0) + 1 + depth
+
+    def _stands_out(self, block: Block, text: str, signs: _Signs, index: int) -> bool:
+        """Whether a short text in body size is set or worded like a heading."""
+        bold = all(line.bold for line in block.lines)
+        if bold:
+            return not signs.mostly_bold
+        following = signs.blocks[index + 1] if index + 1 < len(signs.blocks) else None
+        if len(block.lines) > 2 or len(text) > _LONGEST_PLAIN:
+            return False
+        if (
+            _WELL_KNOWN.fullmatch(text.rstrip(":"))
+            and len(block.lines) == 1
+            and text[0].isupper() | (not text.isascii())
+        ):
+            return following is not None and not signs.is_list(index)
+        if text.isupper() and sum(map(str.isalpha, text)) > 3:
+            return following is not None and not signs.mostly_capitals and following.kind != "table"
+        if not _NUMBERED.match(text) or signs.is_list(index) or following is None:
+            return False
+        rest = _NUMBERED.sub("", text, count=1).strip()
+        # In italics at the top of a column it is more often a running head.
+        set_off = (index > 0 and all(map(_is_italic, block.lines))) or signs.is_above_text(index)
+        return set_off and rest[:1].isupper() and len(rest.split()) <= 10 and not re.search(r"[.!?:;]\s|[:=]$", rest)
 
     def _rung(self, size: float) -> int:
         index = rung(size, self.ladder)
         return self.levels[index] if index is not None else max(self.levels, default=1)
 
 
+class _Signs:
+    """What the blocks of a column have in common, against which a heading must stand out."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        lines = [line for block in blocks if block.table is None for line in block.lines]
+        total = sum(len(line.text) for line in lines) or 1
+        enough = len(lines) > 6
+        self.mostly_bold = enough and sum(len(line.text) for line in lines if line.bold) > _MOST_SET * total
+        capitals = sum(len(line.text) for line in lines if line.text.isupper())
+        self.mostly_capitals = enough and capitals > _MOST_SET * total
+
+    def is_list(self, index: int) -> bool:
+        """Whether the block before or after is an entry of the same list."""
+        block = self.blocks[index]
+        near = [self.blocks[at] for at in (index - 1, index + 1) if 0 <= at < len(self.blocks)]
+        own = _DEPTH.match(block.lines[0].text)
+        return any(
+            other.kind == "item"
+            and abs(other.lines[0].x0 - block.lines[0].x0) < block.lines[0].size
+            and (own is None or _DEPTH.match(other.lines[0].text) is not None)
+            for other in near
+        )
+
+    def is_above_text(self, index: int) -> bool:
+        """Whether a block is followed by a longer one, and is shorter than the lines below it."""
+        block, following = self.blocks[index], self.blocks[index + 1]
+        if following.kind not in ("paragraph", "item") or len(block.lines) > 1:
+            return following.kind == "heading"
+        length = block.lines[0].x1 - block.lines[0].x0
+        longest = max(line.x1 - line.x0 for line in following.lines)
+        return length < 0.8 * longest and sum(len(line.text) for line in following.lines) > 80
+
+
+def _without_title(block: Block) -> list[Block]:
+    """A paragraph, apart from a first line that is worded like a title and ends early."""
+    if block.kind not in ("paragraph", "item") or len(block.lines) < 2:
+        return [block]
+    first, second = block.lines[:2]
+    if first.x1 - first.x0 > 0.6 * (second.x1 - second.x0) or second.text[:1].islower():
+        return [block]
+    rest = _NUMBERED.sub("", first.text, count=1).strip()
+    is_numbered = rest != first.text and rest[:1].isupper() and not re.search(r"[.!?:;,](?:\s|$)", rest)
+    if not is_numbered and not _WELL_KNOWN.fullmatch(first.text.rstrip(":")):
+        return [block]
+    breaks = {at - 1 for at in block.breaks if at > 1}
+    return [Block("paragraph", [first]), Block("paragraph", block.lines[1:], breaks)]
+
+
+def _is_other(text: str, block: Block) -> bool:
+    """Whether a short text is a caption, an address, a date, a figure or a row of cells, however it is set."""
+    inked = sum(not character.isspace() for character in text)
+    if sum(map(str.isalpha, text)) < 0.4 * inked or text[0] in "([" or _DATE.fullmatch(text):
+        return True
+    if _CAPTION.match(text) or _ADDRESS.search(text):
+        return True
+    return any(_has_cells(line) for line in block.lines)
+
+
+def _has_cells(line: Line) -> bool:
+    edge = line.x0
+    for number, piece in enumerate(line.pieces):
+        # The number of a heading may stand apart.
+        if number > 1 and piece.x0 - edge > _CELL_GAP * line.size:
+            return True
+        edge = max(edge, piece.x1)
+    return False
+
+
+def _is_italic(line: Line) -> bool:
+    flags = [flag for piece in line.pieces for flag in piece.flags or [0]]
+    return bool(flags) and 10 * sum(bool(flag & ITALIC) for flag in flags) >= 7 * len(flags)
+
+
 def _is_contents_entry(line: Line) -> bool:
-    """Whether a line ends with a number far to the right: an entry in a table of contents."""
+    """Whether a line ends with a number far to the right or after leader dots: an entry in a table of contents."""
+    if re.search(r"(?:\.\s?){4,}\s*\d+$", line.text):
+        return True
     if len(line.pieces) < 2 or not line.pieces[-1].text.isdigit():
         return False
     return line.pieces[-1].x0 - line.pieces[-2].x1 > 3 * line.size

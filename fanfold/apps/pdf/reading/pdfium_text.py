@@ -12,6 +12,9 @@ from fanfold.apps.pdf.reading.glyphs import OwnText
 
 SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
 """Makes curly quotes and dashes straight, as the layout engine does."""
+# How far, in points, a character may be from the box of its piece; and how many copies of a text are looked at.
+_NEAR = 2.0
+_MOST_PLACES = 40
 _HYPHENS = str.maketrans("\x02\ufffe", "--")
 
 
@@ -23,9 +26,7 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
     spans = own.type_spans if len(original) == own.textpage.count_chars() else None
     position = 0
     for piece in pieces:
-        start = simple.find(piece.text, position)
-        if start < 0:
-            start = simple.find(piece.text)
+        start = _place(own, simple, piece, position)
         if start < 0:
             continue
         position = start + len(piece.text)
@@ -39,6 +40,26 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
                 piece.size *= spans.size(start + len(flags) // 2) / (spans.size(start) or 1.0) or 1.0
             _set(piece, flags)
     return [address for _, _, address in spans.links] if spans is not None else []
+
+
+def _place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
+    """Where a piece is in pdfium's text; if its text is there several times, by its place on the page."""
+    first = simple.find(piece.text)
+    if first < 0 or simple.find(piece.text, first + 1) < 0:
+        return first
+    box = piece.shown or (piece.x0, piece.y0, piece.x1, piece.y1)
+    for begin in (position, 0):
+        at = simple.find(piece.text, begin)
+        for _ in range(_MOST_PLACES):
+            if at < 0:
+                break
+            left, top, right, bottom = own.edges(at)
+            x, y = (left + right) / 2, (top + bottom) / 2
+            if box[0] - _NEAR <= x <= box[2] + _NEAR and box[1] - _NEAR <= y <= box[3] + _NEAR:
+                return at
+            at = simple.find(piece.text, at + 1)
+    at = simple.find(piece.text, position)
+    return at if at >= 0 else first
 
 
 def _set(piece: Piece, flags: list[int]) -> None:

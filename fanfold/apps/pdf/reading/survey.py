@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf.markdown import cleaning, headings, layout, running_survey
+from fanfold.apps.pdf.markdown import blocks, cleaning, headings, layout, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
+from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
 from fanfold.apps.pdf.reading.glyphs import own_text, whole
 
@@ -24,6 +26,8 @@ _LARGER = 1.12
 _SAME_SIZE = 0.06
 _LEVELS = 5
 _HEADING_LENGTH = 6
+# Sampled pages whose headings are found to know the levels in use.
+_HEADED_PAGES = 24
 
 
 def outline(document: pdfium.PdfDocument) -> list[list[Any]]:
@@ -55,7 +59,7 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
     _complete(document, pages)
     entries = outline(document)
     body, ladder = _sizes(pages.values())
-    return {
+    found = {
         "outline": entries,
         "forms": bool(document.get_formtype()),
         "body": body,
@@ -63,6 +67,19 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
         "levels": _levels(pages.values(), ladder, entries),
         **running_survey.survey(list(pages.values()), body),
     }
+    return {**found, "headings": _used_levels(pages.values(), found)}
+
+
+def _used_levels(pages: Iterable[RawPage], survey: dict[str, Any]) -> list[int]:
+    """Levels of the headings on the sampled pages and in the outline."""
+    known, running = headings.Headings(survey), Running(survey)
+    levels = {level for _, _, level in survey["outline"]}
+    for page in itertools.islice(pages, _HEADED_PAGES):
+        running.drop(page, known.body)
+        for column in layout.columns(page.pieces):
+            found = known.mark(blocks.group(column), page.number)
+            levels.update(block.level for block in found if block.kind == "heading")
+    return sorted(levels)
 
 
 def _complete(document: pdfium.PdfDocument, pages: dict[int, RawPage]) -> None:
