@@ -15,14 +15,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pdf_libraries
 from pdf_libraries import LIBRARIES
-from scoring import headings, share, words
+from scoring import Scores, lost, mean, passes, scored
 
 MEGABYTE = 1024**2
 ONE_CORE = {0}
@@ -30,6 +32,7 @@ ONE_CORE = {0}
 SAMPLED_PAGES = 20
 SECONDS_AT_MOST = 240
 LOOK_SECONDS = 0.05
+CHECKS = Path(__file__).with_name("pdf_checks.json")
 
 
 SAMPLED = {"pymupdf4llm", "pymupdf4llm, no layout model"}
@@ -47,7 +50,7 @@ class Document:
     @property
     def truth(self) -> Path | None:
         """What its conversion should contain, if somebody has written it down."""
-        return next(iter(sorted(self.path.parent.glob(f"{self.path.stem}.gt.*"))), None)
+        return next(iter(sorted(self.path.parent.glob(f"{self.path.stem}.[go][tu]*"))), None)
 
     def sampled(self, engine: str) -> list[int] | None:
         """The pages this engine is timed on; all, if not given."""
@@ -176,24 +179,70 @@ def measure(command: str, sets: dict[str, list[Document]], rounds: int, out: Pat
     return found
 
 
-def recall_rows(command: str, documents: list[Document], out: Path) -> Iterable[list[str]]:
-    """Recall and precision of words and recall of headings, for each document and engine."""
+def convert_all(command: str, documents: list[Document], out: Path) -> None:
+    """Convert all documents by all engines, each engine into a folder of its own."""
     for engine in LIBRARIES:
-        run_library(engine, documents, out / engine)
+        for document in documents:
+            # One by one: a document that an engine cannot read must not cost it the others.
+            run_library(engine, [document], out / engine)
     for document in documents:
         run_fanfold(command, 1, [document], out / "fanfold")
+
+
+def score_rows(documents: list[Document], out: Path) -> Iterable[list[str]]:
+    """The scores of each document with a truth and each engine, and their means."""
+    found: dict[str, list[Scores]] = {}
     for document in documents:
         for engine in (*LIBRARIES, "fanfold"):
-            yield [document.path.name, engine, *scores(document, out / engine / f"{document.path.stem}.md")]
+            converted = out / engine / f"{document.path.stem}.md"
+            if document.truth is None or not converted.exists():
+                yield [document.path.name, engine, "failed", *[""] * (len(fields(Scores)) - 1)]
+                continue
+            scores = scored(converted.read_text("utf-8"), document.truth.read_text("utf-8"))
+            found.setdefault(engine, []).append(scores)
+            yield [document.path.name, engine, *map(figure, astuple(scores))]
+    for engine, scores_of in found.items():
+        yield ["**mean**", engine, *(figure(mean(column)) for column in zip(*map(astuple, scores_of), strict=True))]
 
 
-def scores(document: Document, converted: Path) -> list[str]:
-    """The three figures of one conversion, if there is one."""
-    if document.truth is None or not converted.exists():
-        return ["failed", "", ""]
-    truth, text = document.truth.read_text("utf-8"), converted.read_text("utf-8")
-    recall, precision = share(words(text), words(truth)), share(words(truth), words(text))
-    return [recall, precision, share(headings(text), headings(truth))]
+def loss_rows(documents: list[Document], out: Path) -> Iterable[list[str]]:
+    """Letters and digits of two other readings that are not in the conversions, per page, running lines included."""
+    pages = sum(document.pages for document in documents)
+    readings = {document.path.stem: readings_of(document.path) for document in documents}
+    for engine in (*LIBRARIES, "fanfold"):
+        missing = [0, 0]
+        for stem, texts in readings.items():
+            converted = out / engine / f"{stem}.md"
+            markdown = converted.read_text("utf-8") if converted.exists() else ""
+            missing = [total + lost(text, markdown) for total, text in zip(missing, texts, strict=True)]
+        yield [engine, *(f"{total / pages:.1f}" for total in missing)]
+
+
+def readings_of(path: Path) -> tuple[str, str]:
+    """The text of a document as pdfium and as liteparse read it, without any interpretation."""
+    import pypdfium2
+    from liteparse import LiteParse
+
+    with pypdfium2.PdfDocument(path) as document:
+        own = "\n".join(page.get_textpage().get_text_range() for page in document)
+    parsed = LiteParse(ocr_enabled=False, quiet=True, output_format="json", keep_headers_footers=True).parse(str(path))
+    return own, "\n".join(item.text for page in parsed.pages for item in page.text_items)
+
+
+def check_rows(checks: list[dict[str, Any]], out: Path) -> Iterable[list[str]]:
+    """How many checks of each kind each engine passes."""
+    kinds = sorted({check["type"] for check in checks})
+    for engine in (*LIBRARIES, "fanfold"):
+        passed: Counter[str] = Counter()
+        for check in checks:
+            converted = out / engine / f"{check['file']}.md"
+            passed[check["type"]] += converted.exists() and passes(check, converted.read_text("utf-8"))
+        yield [engine, *(f"{passed[kind]}" for kind in kinds), f"{passed.total()}"]
+
+
+def figure(share: float | None) -> str:
+    """A share as text."""
+    return "–" if share is None else f"{share:.3f}"
 
 
 def speed_rows(name: str, found: dict[tuple[str, str], Measured], start_seconds: float) -> Iterable[list[str]]:
@@ -270,14 +319,29 @@ def report(command: str, folder: Path, rounds: int, out: Path) -> str:
         f"On {names[0]}, in MB of resident memory, with shared memory counted once per process.",
     ]
     parts.append(table("engine | pages | largest process | all processes", memory_rows(names[0], found)))
-    checked = [document for document in documents if document.truth]
-    parts += [
-        "## Completeness",
-        "Against the expected text that comes with a document, without any OCR but Fanfold's own.",
-    ]
-    columns = "document | engine | word recall | word precision | heading recall"
-    parts.append(table(columns, recall_rows(command, checked, out / "recall"), texts=2))
+    parts += quality(command, short, out / "quality")
     return "\n\n".join(parts) + "\n"
+
+
+def quality(command: str, documents: list[Document], out: Path) -> list[str]:
+    """Scores against truths, loss, and single checks."""
+    convert_all(command, documents, out)
+    checked = [document for document in documents if document.truth]
+    columns = "document | engine | " + " | ".join(one.name.replace("_", " ") for one in fields(Scores))
+    checks = json.loads(CHECKS.read_text("utf-8"))
+    kinds = Counter(check["type"] for check in checks)
+    head = " | ".join(f"{kind} ({kinds[kind]})" for kind in sorted(kinds))
+    return [
+        "## Quality",
+        "Against the expected text that comes with a document, without any OCR but Fanfold's own.",
+        table(columns, score_rows(checked, out), texts=2),
+        "### Loss",
+        "Letters and digits per page that another reading has and the conversion has not; running lines count.",
+        table("engine | pdfium's text | liteparse's pieces", loss_rows(documents, out)),
+        "### Checks",
+        "Statements about single pages, written by looking at them.",
+        table(f"engine | {head} | all ({len(checks)})", check_rows(checks, out)),
+    ]
 
 
 def own_command() -> str:
@@ -291,10 +355,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, help="folder with PDFs, and NAME.gt.md or NAME.gt.txt beside some of them")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quality", action="store_true", help="measure quality alone, not speed")
     parser.add_argument("--fanfold", default=own_command(), help="the command that is measured")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as out:
-        print(report(given.fanfold, given.corpus, given.rounds, Path(out)))
+        if given.quality:
+            texts = [
+                document for document in corpus(given.corpus) if document.has_text and document.pages <= SAMPLED_PAGES
+            ]
+            print("\n\n".join(quality(given.fanfold, texts, Path(out))))
+        else:
+            print(report(given.fanfold, given.corpus, given.rounds, Path(out)))
 
 
 if __name__ == "__main__":

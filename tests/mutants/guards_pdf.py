@@ -48,7 +48,11 @@ MUTANTS = (
     ),
     mutant(
         "a page of which the layout engine lost text is read again",
-        Edit(GLYPHS, "_ENOUGH = 0.99", "_ENOUGH = 0.0"),
+        Edit(
+            GLYPHS,
+            "(read is not None and not own.letters - letters(read.text))",
+            "(read is not None)",
+        ),
         test=f"{KEPT}test_letters_under_accents_of_their_own_are_kept",
     ),
     mutant(
@@ -69,7 +73,7 @@ MUTANTS = (
     ),
     mutant(
         "lost text is reported",
-        Edit(TEXTLAYER, "return reason(share) if share < LEAST_KEPT else None", "return None"),
+        Edit(TEXTLAYER, "return reason(lost) if lost > MOST_LOST else None", "return None"),
         test=f"{KEPT}test_lost_text_is_said",
     ),
     mutant(

@@ -85,10 +85,12 @@ class PageNumbers:
         found = numbered(row, page, body)
         if found is None or found.says_so:
             return found is not None
+        has_text = sum(map(str.isalnum, page.text)) - len(row.text) >= MUCH_TEXT
         if self._can_compare:
+            # A number that does not count may still be in the place of those that do: the front matter of a book.
             in_place = any(abs(height - found.height) < _SAME_HEIGHT for height in self._heights)
-            return in_place or found.number - page.number in self._offsets
-        return found.is_plain and sum(map(str.isalnum, page.text)) - len(row.text) >= MUCH_TEXT
+            return (in_place and has_text) or found.number - page.number in self._offsets
+        return found.is_plain and has_text
 
 
 def _recurring(heights: list[float]) -> list[float]:

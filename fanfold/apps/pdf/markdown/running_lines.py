@@ -96,7 +96,7 @@ class Running:
         self._numbers = PageNumbers(survey.get("numbers", {}))
 
     def drop(self, page: RawPage, body: float) -> list[str]:
-        """Remove running headers, footers, page numbers and stamps from a page; return the text of the proven ones.
+        """Remove running headers, footers, page numbers and stamps from a page; return their text.
 
         A page that would be left almost empty keeps them all, because they are its text.
         """
@@ -112,7 +112,7 @@ class Running:
         for group in page.turned:
             group.pieces = [piece for piece in group.pieces if id(piece) not in gone]
         page.turned = [group for group in page.turned if group.pieces]
-        return [piece.text for piece in proven]
+        return [piece.text for piece in proven + unproven]
 
     def beside(self, page: RawPage, body: float) -> list[Piece]:
         """Pieces that do not recur at the edges of other pages; none on a scan with a stamp."""

@@ -19,7 +19,7 @@ from fanfold.apps.pdf.reading import page_pieces as reading
 from fanfold.apps.pdf.reading import pdfium_text as exact
 from fanfold.apps.pdf.reading.document import opened
 from fanfold.apps.pdf.reading.glyphs import OwnText, own_text, whole
-from fanfold.apps.pdf.reading.kept_text import LEAST_KEPT, letters, reason, share_kept
+from fanfold.apps.pdf.reading.kept_text import MOST_LOST, letters, reason
 from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
 
@@ -31,8 +31,11 @@ _FEW_LETTERS = 60
 _MOST_OF_IT = 0.6
 # With a larger share of unreadable characters, the text layer is worth less than the image.
 _GARBLED = 0.25
+# A longer cell is a paragraph.
+_LONGEST_CELL = 400
+_BULLETS = re.compile("[•●▪■◦○]")
 # Markup whose letters are not those of the page.
-_MARKUP = re.compile(r"</?[a-z]+[^>\n]*>|(?<=\])\([^)\s]*\)")
+_MARKUP = re.compile(r"</?su[bp]>|(?<=\])\([a-z]+:[^)\s]*\)")
 _ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
 
 
@@ -103,11 +106,15 @@ def is_unreliable(document: pdfium.PdfDocument, raw: RawPage, beside: Sequence[P
 
 
 def _lost(own: OwnText | None, kept: list[str]) -> str | None:
-    """Message for a page that lost text; None if (nearly) all of it is there."""
-    if own is None or share_kept(letters(own.text), kept) >= LEAST_KEPT:
+    """Message for a page that lost text; None if all of it is there."""
+    if own is None:
         return None
-    share = share_kept(letters(own.visible), kept)
-    return reason(share) if share < LEAST_KEPT else None
+    found = letters("\n".join(kept))
+    if (own.letters - found).total() <= MOST_LOST:
+        return None
+    # Text drawn twice or outside the page was not lost.
+    lost = (letters(own.visible) - found).total()
+    return reason(lost) if lost > MOST_LOST else None
 
 
 def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
@@ -146,10 +153,26 @@ def inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
 
 
 def _complete(table: Table, pieces: Sequence[Piece]) -> bool:
-    """Whether a table holds all the text of its area; if not, the plain lines are better."""
-    there = "".join([piece.text for piece in inside(pieces, table)]).replace(" ", "")
-    told = "".join(["".join(row) for row in table.rows]).replace(" ", "").replace("\\", "")
-    return 0.97 * len(there) <= len(told) and not _is_squeezed_contents(table)
+    """Whether a table is one, and holds all the text of its area; if not, the plain lines are better."""
+    there = inside(pieces, table)
+    told = letters("".join("".join(row) for row in table.rows))
+    if letters("".join(piece.text for piece in there)) - told:
+        return False
+    return not (_is_prose(table) or _is_listing(there) or _is_squeezed_contents(table))
+
+
+def _is_prose(table: Table) -> bool:
+    """Whether columns of text or a list were misread as a table: one column, whole paragraphs, or bullets in its cells."""
+    cells = [cell for row in table.rows for cell in row if cell.strip()]
+    if max(map(len, table.rows)) < 2:
+        return True
+    return any(len(cell) > _LONGEST_CELL or len(_BULLETS.findall(cell)) > 2 for cell in cells) and len(cells) < 12
+
+
+def _is_listing(pieces: Sequence[Piece]) -> bool:
+    """Whether most of an area is code."""
+    total = sum(len(piece.text) for piece in pieces)
+    return total > 0 and 2 * sum(len(piece.text) for piece in pieces if piece.mono) > total
 
 
 def _is_squeezed_contents(table: Table) -> bool:

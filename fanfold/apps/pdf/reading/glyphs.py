@@ -20,14 +20,15 @@ from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, style
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading.angles import Angled
 from fanfold.apps.pdf.reading.kept_text import letters, share_kept
+from fanfold.apps.pdf.reading.repairs import repair
 from fanfold.apps.pdf.reading.type_spans import TypeSpans
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
 
 _FONT_NAME_BYTES = 128
-# The layout engine finds all letters of nearly every page; a page below this share is read again.
-_ENOUGH = 0.99
+# A page of which the layout engine found fewer letters is read again, and not repaired.
+_ENOUGH = 0.9
 # pdfium returns device positions in whole pixels; this many per point.
 _PIXELS = 100
 # In multiples of the type size: the same character this close is drawn twice, to look bold.
@@ -68,6 +69,11 @@ class OwnText:
         """All text in file order."""
         found: str = self.textpage.get_text_range()
         return found
+
+    @cached_property
+    def letters(self) -> Counter[str]:
+        """Its letters and digits."""
+        return letters(self.text)
 
     @cached_property
     def type_spans(self) -> TypeSpans:
@@ -188,12 +194,16 @@ def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | No
 
 
 def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | None:
-    """The page as the layout engine read it or, if that lost some of its text, as pdfium reads it."""
-    if own is None or (read is not None and _has_all(read, own.text)):
+    """The page as the layout engine read it, with what it lost or, if that is much, as pdfium reads it."""
+    if own is None or (read is not None and not own.letters - letters(read.text)):
         return read
-    # Text drawn twice or outside the page was not lost.
-    if read is not None and _has_all(read, own.visible):
-        return read
+    if read is not None:
+        # Text drawn twice or outside the page was not lost.
+        visible = letters(own.visible)
+        if not visible - letters(read.text):
+            return read
+        if _has_most(read, visible) and repair(read, own.pieces()) and not visible - letters(read.text):
+            return read
     page = RawPage(number, own.width, own.height)
     turning.place(page, own.pieces())
     if read is not None:
@@ -202,12 +212,11 @@ def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | N
     return page
 
 
-def _has_all(read: RawPage, text: str) -> bool:
-    """Whether a page has nearly all letters of a text, and of its digits as well.
+def _has_most(read: RawPage, wanted: Counter[str]) -> bool:
+    """Whether a page has nearly all of these letters, and of their digits as well.
 
     With a Chinese font of the machine, the layout engine confuses digits of text whose font is not in the file.
     """
-    wanted = letters(text)
     digits = Counter({letter: count for letter, count in wanted.items() if letter.isdigit()})
     return min(share_kept(wanted, [read.text]), share_kept(digits, [read.text])) >= _ENOUGH
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from fanfold.apps.pdf.sentences import say_of_pdf
 
-LEAST_KEPT = 0.97
-"""Smallest share of letters and digits a page may keep without being degraded."""
+MOST_LOST = 2
+"""Most letters and digits a page may lose without being degraded: a stray page number."""
 
 
 def letters(text: str) -> Counter[str]:
@@ -28,7 +28,6 @@ def share_kept(wanted: Counter[str], texts: Iterable[str]) -> float:
     return (wanted & letters("\n".join(texts))).total() / total
 
 
-def reason(share: float) -> str:
-    """Message for a page that lost text."""
-    # Rounded down: 96.9 % must not be called 97 %.
-    return say_of_pdf("letters_lost", percent=int(share * 100))
+def reason(lost: int) -> str:
+    """Message for a page that lost this many letters and digits."""
+    return say_of_pdf("letters_lost", count=lost)

@@ -74,7 +74,7 @@ def _set(piece: Piece, flags: list[int]) -> None:
         if end == len(flags) or flags[end] != flags[start]:
             part = cleaning.characters(piece.text[start:end])
             text, start, settings = text + part, end, [*settings, *([flags[start]] * len(part))]
-    inked = [flag for letter, flag in zip(text, settings, strict=True) if letter.isalnum()]
+    inked = [flag for letter, flag in zip(text, settings, strict=True) if letter.isalnum()] or settings
     piece.text, piece.flags = text, settings
     piece.bold = bool(inked) and sum(bool(flag & BOLD) for flag in inked) >= 0.9 * len(inked)
     piece.mono = bool(inked) and all(flag & MONO for flag in inked)

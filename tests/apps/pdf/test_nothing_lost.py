@@ -1,0 +1,67 @@
+"""Whatever the columns, angles, fonts and notes of a page are, every letter of it is in its Markdown."""
+
+import math
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanfold.apps.pdf.reading.kept_text import letters
+from tests.apps.pdf.test_textlayer import converted
+from tests.apps.pdf.writing import Sheet, shown
+
+# `FANFOLD_EXAMPLES=2000` makes more of them.
+EXAMPLES = int(os.environ.get("FANFOLD_EXAMPLES", "12"))
+
+words = st.text("abcdefghijklmnoprstuvwyzABCDEÄÖÜéèñç-", min_size=2, max_size=9).filter(
+    lambda word: any(map(str.isalpha, word))
+)
+line = st.lists(words, min_size=1, max_size=5).map(" ".join)
+column = st.tuples(
+    st.lists(line, min_size=1, max_size=14), st.sampled_from("RBTIM"), st.sampled_from([7.0, 9.0, 10.0, 12.0])
+)
+turned = st.tuples(
+    line,
+    st.integers(80, 500),
+    st.integers(150, 700),
+    st.sampled_from([90, 180, 270, 12, 45, -7]),
+    st.sampled_from("RT"),
+)
+note = st.tuples(words, line)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    headline=st.one_of(st.none(), line),
+    columns=st.lists(column, min_size=1, max_size=3),
+    aside=st.lists(turned, max_size=2),
+    notes=st.lists(note, max_size=2),
+)
+def test_no_letter_of_a_page_is_lost(
+    headline: str | None,
+    columns: list[tuple[list[str], str, float]],
+    aside: list[tuple[str, int, int, int, str]],
+    notes: list[tuple[str, str]],
+) -> None:
+    sheet, drawn = Sheet(), [headline or ""]
+    if headline:
+        sheet.text(64, 790, headline, "B", 20)
+    for number, (lines, font, size) in enumerate(columns):
+        for row, text in enumerate(lines):
+            sheet.text(50 + 180 * number, 740 - number * 3 - row * 1.3 * size, text, font, size)
+            drawn.append(text)
+    for text, x, y, degrees, font in aside:
+        sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
+        matrix = f"{cosine:.4f} {sine:.4f} {-sine:.4f} {cosine:.4f} {x} {y}"
+        sheet.operators.append(f"BT /{font} 9 Tf {matrix} Tm {shown(text, font)} Tj ET")
+        drawn.append(text)
+    for number, (mark, text) in enumerate(notes):
+        sheet.text(50, 84 - 11 * number, mark, size=5)
+        sheet.text(80, 80 - 11 * number, text, size=8)
+        drawn += [mark, text]
+    with TemporaryDirectory() as folder:
+        (page,) = converted(Path(folder) / "a.pdf", sheet)
+    assert not letters(" ".join(drawn)) - letters(page.markdown)
+    assert page.lost is None
