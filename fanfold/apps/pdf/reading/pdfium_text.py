@@ -9,6 +9,7 @@ from __future__ import annotations
 from fanfold.apps.pdf.markdown import cleaning
 from fanfold.apps.pdf.markdown.pieces import BOLD, MONO, Piece
 from fanfold.apps.pdf.reading.glyphs import OwnText
+from fanfold.apps.pdf.reading.kept_text import letters
 
 SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
 """Makes curly quotes and dashes straight, as the layout engine does."""
@@ -28,6 +29,8 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
     for piece in pieces:
         start = _place(own, simple, piece, position)
         if start < 0:
+            if cleaning.is_right_to_left(piece.text):
+                _turn_around(own, piece)
             continue
         position = start + len(piece.text)
         piece.text = original[start:position].translate(
@@ -40,6 +43,13 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
                 piece.size *= spans.size(start + len(flags) // 2) / (spans.size(start) or 1.0) or 1.0
             _set(piece, flags)
     return [address for _, _, address in spans.links] if spans is not None else []
+
+
+def _turn_around(own: OwnText, piece: Piece) -> None:
+    """Put the words of Arabic and Hebrew into the order in which they are read, as pdfium has them."""
+    found = own.text_within(piece.shown or (piece.x0, piece.y0, piece.x1, piece.y1))
+    if letters(found) == letters(piece.text):
+        piece.text = " ".join(cleaning.characters(found).split())
 
 
 def _place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
