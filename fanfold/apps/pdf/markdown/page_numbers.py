@@ -85,12 +85,17 @@ class PageNumbers:
         found = numbered(row, page, body)
         if found is None or found.says_so:
             return found is not None
-        has_text = sum(map(str.isalnum, page.text)) - len(row.text) >= MUCH_TEXT
         if self._can_compare:
+            if found.number - page.number in self._offsets:
+                return True
             # A number that does not count may still be in the place of those that do: the front matter of a book.
             in_place = any(abs(height - found.height) < _SAME_HEIGHT for height in self._heights)
-            return (in_place and has_text) or found.number - page.number in self._offsets
-        return found.is_plain and has_text
+            return in_place and _has_much_beside(row, page)
+        return found.is_plain and _has_much_beside(row, page)
+
+
+def _has_much_beside(row: Line, page: RawPage) -> bool:
+    return sum(map(str.isalnum, page.text)) - len(row.text) >= MUCH_TEXT
 
 
 def _recurring(heights: list[float]) -> list[float]:

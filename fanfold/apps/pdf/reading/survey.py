@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,7 +26,7 @@ _SAME_SIZE = 0.06
 _LEVELS = 5
 _HEADING_LENGTH = 6
 # Sampled pages whose headings are found to know the levels in use.
-_HEADED_PAGES = 24
+_HEADED_PAGES = 12
 
 
 def outline(document: pdfium.PdfDocument) -> list[list[Any]]:
@@ -67,14 +66,14 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
         "levels": _levels(pages.values(), ladder, entries),
         **running_survey.survey(list(pages.values()), body),
     }
-    return {**found, "headings": _used_levels(pages.values(), found)}
+    return {**found, "headings": _used_levels(list(pages.values()), found)}
 
 
-def _used_levels(pages: Iterable[RawPage], survey: dict[str, Any]) -> list[int]:
+def _used_levels(pages: list[RawPage], survey: dict[str, Any]) -> list[int]:
     """Levels of the headings on the sampled pages and in the outline."""
     known, running = headings.Headings(survey), Running(survey)
     levels = {level for _, _, level in survey["outline"]}
-    for page in itertools.islice(pages, _HEADED_PAGES):
+    for page in pages[:: max(1, len(pages) // _HEADED_PAGES)]:
         running.drop(page, known.body)
         for column in layout.columns(page.pieces):
             found = known.mark(blocks.group(column), page.number)
