@@ -19,9 +19,7 @@ words = st.text("abcdefghijklmnoprstuvwyzABCDEÄÖÜéèñç-", min_size=2, max_
     lambda word: any(map(str.isalpha, word))
 )
 line = st.lists(words, min_size=1, max_size=3).map(" ".join)
-column = st.tuples(
-    st.lists(line, min_size=1, max_size=14), st.sampled_from("RBTIM"), st.sampled_from([7.0, 9.0, 10.0])
-)
+column = st.tuples(st.lists(line, min_size=1, max_size=14), st.sampled_from("RBTIM"), st.sampled_from([7.0, 9.0, 10.0]))
 turned = st.tuples(
     st.lists(words, min_size=1, max_size=2).map(" ".join),
     # Far enough from the edges: what is off the page is not lost.
