@@ -73,7 +73,7 @@ class Schedules:
         handler read it.
         """
         known = as_pipeline(pipeline)
-        if not isinstance(name, str) or not NAME.fullmatch(name):
+        if not _is_name(name):
             raise BadInput(say("schedule_name", name=str(name)[:200]))
         wanted = checked(
             Submission(
@@ -180,7 +180,7 @@ class Schedules:
 
     def _row(self, name: str) -> ScheduleRow:
         with self._store.read() as tx:
-            row = tx.schedules.get(name) if isinstance(name, str) and NAME.fullmatch(name) else None
+            row = tx.schedules.get(name) if _is_name(name) else None
         if row is None or self._client.owner not in (None, row.owner):
             raise NotFound(say("no_schedule", name=str(name)[:100]))
         return row
@@ -222,3 +222,7 @@ def _rule(field: str, kind: type[Overlap] | type[CatchUp], value: str) -> str:
 def _plain(item: Any) -> Any:
     """An item as it is stored: with its key, if it has one."""
     return {"key": item.key, "input": item.input} if isinstance(item, NewItem) else {"key": None, "input": item}
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and NAME.fullmatch(name) is not None

@@ -165,7 +165,7 @@ def _sent(
         raise
     finally:
         timer.cancel()
-        connection.cut()
+        connection.close()
 
 
 def _read(answer: http.client.HTTPResponse, most_bytes: int) -> bytes:
@@ -199,11 +199,10 @@ class _Connection(http.client.HTTPConnection):
             self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
 
     def cut(self) -> None:
-        """End the connection, also while another thread reads from it."""
+        """End the connection while another thread reads from it. That thread closes it: closing it here breaks its read."""
         sock = self.sock
         if sock is not None:
             try:
                 sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-        self.close()
+            except OSError:  # It has just ended.
+                return

@@ -377,5 +377,5 @@ def test_a_receiver_that_speaks_no_http_is_a_failure() -> None:
 
 
 def test_the_pauses_are_those_that_are_documented() -> None:
-    assert DELAYS == (5, 300, 1800, 7200, 18000, 36000)
+    assert [*DELAYS] == [5, 300, 1800, 7200, 18000, 36000]
     assert delivering.deliveries.plan().stages[0].name == "deliver"

@@ -84,7 +84,11 @@ MUTANTS = (
     ),
     mutant(
         "the number of slots follows the stages' concurrency",
-        Edit(SLOTS, "return max(DEFAULT_SLOTS, sum(_wanted(stage) for _, stage in served))", "return DEFAULT_SLOTS"),
+        Edit(
+            SLOTS,
+            "return max(DEFAULT_SLOTS, sum(_wanted(stage, isolate) for _, stage in served))",
+            "return DEFAULT_SLOTS",
+        ),
         test="engine/test_places.py::test_places_follow_what_the_stages_ask_for",
     ),
     mutant(

@@ -63,7 +63,7 @@ MUTANTS = (
     ),
     mutant(
         "what a handler has used is kept with its settlement",
-        Edit(USAGE, "**self._cost(), degraded=", "degraded=", count=2),
+        Edit(USAGE, "{**self._cost(), ", "{"),
         test=f"{LEDGER}::test_what_a_handler_used_by_itself_counts_as_well",
     ),
     mutant(

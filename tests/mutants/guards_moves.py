@@ -59,7 +59,11 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "the task's row lock in every move (PostgreSQL)",
-        Edit(TASKS, "BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)", "BY_NUMBER_LOCKED = BY_NUMBER"),
+        Edit(
+            TASKS,
+            "BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True, of=tasks)",
+            "BY_NUMBER_LOCKED = BY_NUMBER",
+        ),
         by="postgresql",
         test="engine/test_advance.py::test_many_who_advance_the_same_task_move_it_once[postgresql]",
     ),
@@ -120,7 +124,7 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "the sweep advances tasks that no worker has probed",
-        Edit(SWEEP, "return close(store, pipelines, actor) + recovered > 0", "return recovered > 0"),
+        Edit(SWEEP, "return close(store, pipelines, actor) + recovered +", "return recovered +"),
         by="sqlite",
         test="engine/test_sweep.py::test_a_task_that_nobody_closed_is_closed",
     ),
@@ -187,8 +191,10 @@ SUBMIT_MUTANTS = (
         "a task and its items in one transaction",
         Edit(
             SUBMIT,
-            "number = tx.tasks.add(row, self.wanted.tags)\n",
-            "number = tx.tasks.add(row, self.wanted.tags)\n        with self.store.write() as tx:\n",
+            "            return self.add(tx, row)\n",
+            "            number = tx.tasks.add(row, self.wanted.tags)\n"
+            "        with self.store.write() as tx:\n"
+            "            return self._begin(tx, number, self.new_items if self.new_items.count else None)\n",
         ),
         by="sqlite",
         test="engine/test_submit.py::test_a_crash_in_the_middle_leaves_nothing[sqlite-make_items]",

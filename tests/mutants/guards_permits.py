@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     mutant(
         "one transaction writes a bounded number of endings",
-        Edit("fanfold/engine/worker/turn.py", "while len(settled) > AT_ONCE:", "while False:"),
+        Edit("fanfold/engine/worker/turn.py", "while (count := _fitting(settled)) < len(settled):", "while False:"),
         test=f"{SETTLING}::test_many_endings_are_written_in_transactions_of_a_bounded_number_of_rows",
     ),
     mutant(

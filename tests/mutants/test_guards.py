@@ -376,6 +376,8 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
         def runs_in_loop(self, _call: Any) -> bool:
             return False
 
+        unstopped = SimpleNamespace(clear=lambda _call: None)
+
         async def run(self, _call: Any) -> Any:
             await asyncio.sleep(3_600)
 

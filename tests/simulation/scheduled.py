@@ -29,8 +29,15 @@ def add_schedules(world: World) -> None:
         plans = [plain_item(place, 0.2) for place in range(2)]
         begins_with_items = world.pipelines[name].plan().stages[0].kind == "each"
         items = [NewItem(plan["key"], {"plan": plan, "mark": None}) for plan in plans] if begins_with_items else None
-        rules = {"overlap": overlap, "catch_up": catch_up}
-        client.schedules.add(f"s{number}", CRON, world.pipelines[name], items=items, options={"items": plans}, **rules)
+        client.schedules.add(
+            f"s{number}",
+            CRON,
+            world.pipelines[name],
+            items=items,
+            options={"items": plans},
+            overlap=overlap,
+            catch_up=catch_up,
+        )
 
 
 def pause_schedules(world: World) -> None:

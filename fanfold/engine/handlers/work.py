@@ -350,7 +350,7 @@ class Work:
         the job takes too long. All may be `def` or `async def`. ``name`` distinguishes several jobs of one item.
 
         With ``wake``, ``start(key, url)`` also gets a URL to give to the service: a POST to it makes the item look at once. It
-        is None if the setting `public_url` is empty. Polling goes on, so a lost message costs only time.
+        is None if the setting `public_url` is empty. Polling continues, so a lost message costs only time.
         """
         if name in self._jobs:
             raise Permanent(

@@ -61,7 +61,7 @@ class Webhooks:
         The secret with which deliveries are signed is not given here: workers take it from the environment
         (`FANFOLD_WEBHOOK_SECRET_NAME`, or `FANFOLD_WEBHOOK_SECRET` for all) or from `fanfold.toml`.
         """
-        if not isinstance(name, str) or not NAME.fullmatch(name):
+        if not _is_name(name):
             raise BadInput(say("webhook_name", name=str(name)[:100]))
         check_url(url)
         unknown = [event for event in events if event not in EVENTS]
@@ -101,10 +101,14 @@ class Webhooks:
 
     def _row(self, name: str) -> WebhookRow:
         with self._store.read() as tx:
-            row = tx.webhooks.get(name) if isinstance(name, str) and NAME.fullmatch(name) else None
+            row = tx.webhooks.get(name) if _is_name(name) else None
         if row is None or self._client.owner not in (None, row.owner):
             raise NotFound(say("no_webhook", name=str(name)[:100]))
         return row
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and NAME.fullmatch(name) is not None
 
 
 def check_url(url: object) -> None:

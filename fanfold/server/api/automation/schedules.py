@@ -8,10 +8,11 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
 from fanfold.model.schedule import CRON_LENGTH, CatchUp, Overlap, RunOutcome, Schedule
 from fanfold.model.text.sentences import say
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import TITLE_LENGTH, GivenFile, TaskShape, Text, shallow
+from fanfold.server.api.shapes import GivenFile, TaskShape, Text, shallow
 from fanfold.server.api.submitting import check_endings, given, new_item, pipeline_of
 from fanfold.server.api.tasks import MAY_CHANGE
 from fanfold.server.requests.access import Asking, At, Looking, NotAllowed
