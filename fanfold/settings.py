@@ -60,11 +60,10 @@ class Settings:
     port: int = 8700
     allowed_hosts: str = ""
     public_url: str = ""
-    webhook_allow: str = ""
+    private_addresses: str = ""
     upload_bytes: int = 1_000_000_000
     url_bytes: int = 512_000_000
     url_seconds: float = 120.0
-    private_urls: int = 0
     log: str = "text"
     telemetry: str = ""
     streams: str = ""
@@ -134,11 +133,10 @@ MEANINGS = {
     "port": "The port the server listens on; 0 takes a free one.",
     "allowed_hosts": "Host names, separated by commas, that the server accepts besides its own address.",
     "public_url": "Address at which services reach the server, such as `https://fanfold.example.com`, for wake-up URLs.",
-    "webhook_allow": "Private hosts and networks, separated by commas, that webhooks may be sent to: `10.0.0.0/8, hooks.lan`.",
+    "private_addresses": "Private hosts and networks that webhooks and URLs of documents may reach: `10.0.0.0/8, hooks.lan`.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
     "url_bytes": "The largest file that is downloaded from a URL, or read from standard input.",
     "url_seconds": "How long a download may take.",
-    "private_urls": "1: URLs may reach addresses of this machine and its network; 0: they may not.",
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object per line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
     "streams": "Redis that carries streamed output to readers, `redis://…`; default: they poll the database.",

@@ -19,8 +19,8 @@ from fanfold.engine.tasks.moving.transitions import move
 from fanfold.engine.webhooks import deliveries as delivering
 from fanfold.engine.webhooks.deliveries import DELAYS, deliveries
 from fanfold.model.lifecycle import TaskState
-from fanfold.outside import guarded_request as guarded
-from fanfold.outside.guarded_request import Allowed, RequestRefused, send
+from fanfold.outside.addresses import Allowed, RequestRefused, checked
+from fanfold.outside.guarded_request import send
 from tests.engine.pipelines import batch, book, one_step
 from tests.installation import HandClock, Installation
 
@@ -82,7 +82,7 @@ def answers(status: int, body: bytes = b"", **headers: str) -> Callable[[BaseHTT
 def told(database_url: str, tmp_path: Any, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
     """An installation whose webhooks may be sent to this machine."""
     monkeypatch.setenv("FANFOLD_WEBHOOK_SECRET", SECRET)
-    made = Installation(database_url, tmp_path / "data", clock, webhook_allow="127.0.0.0/8")
+    made = Installation(database_url, tmp_path / "data", clock, private_addresses="127.0.0.0/8")
     made.know(deliveries)
     yield made
     made.store.close()
@@ -289,7 +289,7 @@ def test_no_form_of_a_private_address_is_asked(address: str) -> None:
     found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 443))]
     public = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.215.14", 443))
     with patch.object(socket, "getaddrinfo", return_value=[public, *found]), pytest.raises(RequestRefused):
-        guarded.checked("https://example.com/")
+        checked("https://example.com/")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_no_form_of_a_private_address_is_asked(address: str) -> None:
 )
 def test_only_web_addresses_are_asked(url: str) -> None:
     with pytest.raises(RequestRefused):
-        guarded.checked(url)
+        checked(url)
 
 
 def test_the_connection_is_made_to_the_checked_address() -> None:

@@ -13,7 +13,8 @@ from fanfold.errors import Permanent, Temporary
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.retry import Retry
 from fanfold.model.text.sentences import say
-from fanfold.outside.guarded_request import Allowed, Reply, RequestRefused, send
+from fanfold.outside.addresses import Allowed, RequestRefused
+from fanfold.outside.guarded_request import Reply, send
 
 NAME, STAGE = "webhooks", "deliver"
 DELAYS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0)
@@ -51,7 +52,7 @@ def _tried(item: Any, url: str, secret: bytes, body: bytes) -> Reply:
     message = "msg_" + hashlib.sha256(item.idempotency_key.encode()).hexdigest()[:24]
     headers = {"Content-Type": "application/json", "User-Agent": "fanfold-webhooks"}
     headers |= signed(secret, message, int(time.time()), body)
-    allowed = Allowed.parsed(item._store.settings.webhook_allow)
+    allowed = Allowed.parsed(item._store.settings.private_addresses)
     try:
         return send(
             url, method="POST", body=body, headers=headers, seconds=SECONDS, most_bytes=ANSWER_BYTES, allowed=allowed

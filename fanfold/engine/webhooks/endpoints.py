@@ -14,7 +14,7 @@ from fanfold.engine.webhooks.notices import EVENTS, TEST, submit_deliveries
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
-from fanfold.outside.guarded_request import PORTS
+from fanfold.outside.addresses import PORTS
 from fanfold.store.rows.webhooks import WebhookRow
 
 if TYPE_CHECKING:

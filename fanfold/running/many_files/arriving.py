@@ -50,9 +50,11 @@ def arrived(given: Sequence[str], endings: Endings, settings: Settings) -> Itera
 
 
 def _downloaded(url: str, folder: Path, settings: Settings) -> Path:
-    from fanfold.engine.web.download import Limits, download
+    from fanfold.outside.addresses import Allowed
+    from fanfold.outside.download import Limits, download
 
-    return download(url, folder, Limits(settings.url_bytes, settings.url_seconds, bool(settings.private_urls)))
+    allowed = Allowed.parsed(settings.private_addresses)
+    return download(url, folder, Limits(settings.url_bytes, settings.url_seconds, allowed))
 
 
 def _read_input(folder: Path, settings: Settings) -> Path:

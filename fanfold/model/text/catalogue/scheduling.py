@@ -30,7 +30,7 @@ SENTENCES: dict[str, str] = {
     "webhook_bad_secret": "The secret of a webhook must be base64, such as whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw.",
     "webhook_gone": "The webhook {webhook} was removed or disabled.",
     "webhook_answered": "{host} answered {status}: {answer}",
-    "webhook_refused": "{host} must not be asked: {why}. The setting webhook_allow permits private addresses.",
+    "webhook_refused": "{host} must not be asked: {why}. The setting private_addresses permits private addresses.",
     "webhook_unreachable": "{host} could not be reached: {why}",
     "webhook_name": "The name of a webhook is 1 to 63 letters, digits, dots, hyphens or underscores; this is {name!r}.",
     "webhook_url": "{url!r} is not a web address that begins with http:// or https://.",

@@ -24,7 +24,7 @@ SENTENCES: dict[str, str] = {
     "webhook_bad_secret": "webhook 的密钥须为 base64，例如 whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw。",
     "webhook_gone": "webhook {webhook} 已被移除或停用。",
     "webhook_answered": "{host} 回答 {status}：{answer}",
-    "webhook_refused": "不得访问 {host}：{why}。设置 webhook_allow 可允许私有地址。",
+    "webhook_refused": "不得访问 {host}：{why}。设置 private_addresses 可允许私有地址。",
     "webhook_unreachable": "无法连接 {host}：{why}",
     "webhook_name": "webhook 的名称须为 1 到 63 个字母、数字、点、连字符或下划线；此处为 {name!r}。",
     "webhook_url": "{url!r} 不是以 http:// 或 https:// 开头的网址。",

@@ -6,21 +6,21 @@ import email.message
 import http.client
 import re
 import shutil
-import socket
 import ssl
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, unquote, urljoin
 
-from fanfold.engine.web.addresses import PORTS, Resolve, checked_addresses, checked_url
 from fanfold.errors import BadInput
+from fanfold.outside.addresses import NOTHING, Allowed, PrivateAddress, RequestRefused, checked
+from fanfold.outside.connection import Connection
+from fanfold.outside.guarded_request import REDIRECTS
 
 MOST_REDIRECTS = 5
 SILENCE_SECONDS = 20.0
 """Longest wait for the next bytes."""
-_REDIRECTS = (301, 302, 303, 307, 308)
 _PART = 1 << 16
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
 _ENDINGS = {
@@ -41,34 +41,36 @@ class Limits:
 
     size: int = 512_000_000
     seconds: float = 120.0
-    private: bool = False
-    """Whether addresses of this machine and its network are allowed."""
+    allowed: Allowed = NOTHING
+    """Addresses of this machine and its network that may be reached."""
 
 
-def download(url: str, folder: Path, limits: Limits, resolve: Resolve | None = None) -> Path:
+def download(url: str, folder: Path, limits: Limits) -> Path:
     """Download into the folder; returns the file, named as the server or the URL names it. BadInput says why it failed."""
     seen = url
     for _ in range(MOST_REDIRECTS + 1):
-        parts = checked_url(seen)
-        addresses = checked_addresses(parts, private=limits.private, resolve=resolve)
         try:
+            parts, addresses = checked(seen, limits.allowed)
             found = _once(parts, addresses, folder, limits)
+        except RequestRefused as refusal:
+            way = " To allow it: FANFOLD_PRIVATE_ADDRESSES" if isinstance(refusal, PrivateAddress) else ""
+            raise BadInput(f"{_shown(url)} is not downloaded: {refusal}.{way}", code="bad_url") from None
         except (OSError, http.client.HTTPException) as error:
-            raise BadInput(f"{url} cannot be downloaded: {_why(error, limits)}.", code="no_download") from None
+            raise BadInput(f"{_shown(url)} cannot be downloaded: {_why(error, limits)}.", code="no_download") from None
         if isinstance(found, Path):
             return found
         target = urljoin(seen, found)
         if parts.scheme == "https" and not target.startswith("https:"):
-            raise BadInput(f"{url} redirects from https to {target}, which is not secure.", code="bad_url")
+            raise BadInput(f"{_shown(url)} redirects from https to {target}, which is not secure.", code="bad_url")
         seen = target
-    raise BadInput(f"{url} redirects more than {MOST_REDIRECTS} times.", code="no_download")
+    raise BadInput(f"{_shown(url)} redirects more than {MOST_REDIRECTS} times.", code="no_download")
 
 
-def _once(parts: SplitResult, addresses: list[str], folder: Path, limits: Limits) -> Path | str:
+def _once(parts: SplitResult, addresses: Sequence[str], folder: Path, limits: Limits) -> Path | str:
     """The file, or the target of a redirect."""
-    connection = _connected(parts, addresses)
+    connection = Connection(parts, addresses, SILENCE_SECONDS)
     # A server may send a byte now and then forever: end the connection when the time is over.
-    timer = threading.Timer(limits.seconds, _end, [connection])
+    timer = threading.Timer(limits.seconds, connection.cut)
     timer.daemon = True
     timer.start()
     try:
@@ -76,7 +78,7 @@ def _once(parts: SplitResult, addresses: list[str], folder: Path, limits: Limits
         headers = {"User-Agent": "fanfold", "Accept": "*/*", "Accept-Encoding": "identity"}
         connection.request("GET", target if target.startswith("/") else f"/{target}", headers=headers)
         answer = connection.getresponse()
-        if answer.status in _REDIRECTS and (place := answer.getheader("Location")):
+        if answer.status in REDIRECTS and (place := answer.getheader("Location")):
             return place
         if answer.status != 200:
             raise OSError(f"the server answers {answer.status} {answer.reason}".rstrip())
@@ -87,25 +89,6 @@ def _once(parts: SplitResult, addresses: list[str], folder: Path, limits: Limits
     finally:
         timer.cancel()
         connection.close()
-
-
-def _connected(parts: SplitResult, addresses: list[str]) -> http.client.HTTPConnection:
-    """A connection to one of the checked addresses, not to what the name resolves to now."""
-    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
-    problem: OSError | None = None
-    for address in addresses:
-        try:
-            plain: Any = socket.create_connection((address, port), timeout=SILENCE_SECONDS)
-        except OSError as error:
-            problem = error
-            continue
-        if parts.scheme == "https":
-            plain = ssl.create_default_context().wrap_socket(plain, server_hostname=host)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(host, port, timeout=SILENCE_SECONDS)
-        connection.sock = plain
-        return connection
-    raise problem or OSError("no address")
 
 
 def _kept(answer: http.client.HTTPResponse, target: Path, limits: Limits) -> Path:
@@ -148,8 +131,6 @@ def _why(error: Exception, limits: Limits) -> str:
     return f"the server's answer is not HTTP ({type(error).__name__})"
 
 
-def _end(connection: http.client.HTTPConnection) -> None:
-    try:
-        connection.sock.shutdown(socket.SHUT_RDWR)
-    except (OSError, AttributeError):
-        return  # It has just ended.
+def _shown(url: str) -> str:
+    """The URL without a user name and password."""
+    return re.sub(r"//[^/?#]*@", "//", url)

@@ -1,1 +1,0 @@
-"""Requests to addresses that other people choose: checked, limited, and never to this network unless allowed."""

@@ -1,1 +1,0 @@
-"""Tests of requests to addresses that other people choose."""
