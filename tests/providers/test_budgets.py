@@ -369,3 +369,25 @@ def test_half_done_items_do_not_raise_the_projected_cost(live: Live, ai: AIServe
         switch.free.set()
         live.until(task, "completed")
     assert live.client.budget(task.id).projected == 8.0
+
+
+def test_the_projected_cost_is_unknown_before_another_stage_with_items(live: Live, ai: AIServer) -> None:
+    """The first stage has cost two dollars. What the second one costs, behind its gate, nobody can say yet."""
+    ai.answer(priced(0))
+    pipeline = ff.Pipeline("twice")
+
+    @pipeline.each
+    async def first(item: Any) -> str:
+        return str((await item.ask(f"first of {item.input}")).text)
+
+    @pipeline.each(gate=True)
+    async def second(item: Any) -> str:
+        return str((await item.ask(f"second of {item.key}")).text)
+
+    task = live.client.submit(live.know(pipeline), items=["a", "b"])
+    with live.working():
+        live.until(task, "waiting")
+        assert (live.client.budget(task.id).spent, live.client.budget(task.id).projected) == (2.0, None)
+        live.client.resume(task.id)
+        live.until(task, "completed")
+    assert live.client.budget(task.id).projected == 4.0
