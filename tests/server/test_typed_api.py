@@ -45,7 +45,7 @@ def test_json_becomes_the_type_of_the_handler_and_goes_out_readable(at: Asker, i
     [line] = at.ask("GET", f"/tasks/{task}/results").text.splitlines()
     assert json.loads(line)["output"] == SHOWN
     [piece] = at.ask("GET", f"/tasks/{task}/emitted").text.splitlines()
-    assert json.loads(piece) == {"key": "one", "value": "1890-01-02"}
+    assert json.loads(piece) == {"key": "one", "value": "1890-01-02", "place": "1.1.0"}
 
 
 def test_what_was_submitted_as_objects_is_shown_the_same(at: Asker, installation: Installation) -> None:

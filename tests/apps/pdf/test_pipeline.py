@@ -214,7 +214,7 @@ def test_a_task_wants_one_file(live: Live, tmp_path: Path) -> None:
     task = live.client.submit(pdf, *several)
     with live.working(children=1):
         failed = live.until(task, "failed", 60)
-    assert "one PDF file per task" in str(failed.error_message)
+    assert "one file per task" in str(failed.error_message)
 
 
 def test_the_first_page_is_done_before_the_last_one_is_rendered(
