@@ -80,8 +80,8 @@ def test_a_large_worker_fills_its_places_in_halves_and_fills_all_of_them(
 
     claim = Claimer.claim
 
-    def counted(*arguments: Any) -> Any:
-        found = claim(*arguments)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        found = claim(*arguments, **named)
         sizes.append(len(found))
         return found
 
