@@ -46,6 +46,7 @@ from fanfold.providers.limits import blocks
 from fanfold.providers.limits import shared as shared_limit
 from fanfold.settings import Settings
 from fanfold.store import store as store_room
+from fanfold.store.files import file_store
 from fanfold.store.files import folder as blobs
 from fanfold.store.items import reset as resetting
 from fanfold.store.items.large import drafts
@@ -566,11 +567,6 @@ def dead_in_the_run(host: str, pid: int) -> bool:
 @contextmanager
 def on_stage() -> Iterator[None]:
     """The engine's modules, with everything that is not deterministic in the hand of the schedule."""
-    log = logging.getLogger("fanfold")
-    handler, level, propagate = TraceHandler(), log.level, log.propagate
-    log.addHandler(handler)
-    log.propagate = False
-    log.setLevel(logging.INFO)
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
         *((module, "threading", Threading) for module in (external, pulse, services, restarting, threads)),
@@ -587,7 +583,7 @@ def on_stage() -> Iterator[None]:
         (sweep, "is_dead", dead_in_the_run),
         (retry, "random", LUCK),
         (submit, "secrets", LUCK),
-        (blobs, "secrets", LUCK),
+        (file_store, "secrets", LUCK),
         (resetting, "uuid", LUCK),
         *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, carry)),
         *((module, "beside_service", beside_in_the_run) for module in (services, tick)),
@@ -615,12 +611,24 @@ def on_stage() -> Iterator[None]:
         stack.enter_context(patch.object(split_items, "open", spooled_in_the_run, create=True))
         for module, name, stand_in in replaced:
             stack.enter_context(patch.object(module, name, stand_in))
-        try:
-            yield
-        finally:
-            log.removeHandler(handler)
-            log.setLevel(level)
-            log.propagate = propagate
+        stack.enter_context(traced_log())
+        yield
+
+
+@contextmanager
+def traced_log() -> Iterator[None]:
+    """What the engine logs goes into the story of the run, and nowhere else."""
+    log = logging.getLogger("fanfold")
+    handler, level, propagate = TraceHandler(), log.level, log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagate
 
 
 @contextmanager
