@@ -115,8 +115,9 @@ def test_a_tick_that_runs_out_of_time_during_the_call_starts_no_second_job(
     task = live.client.submit(live.know(photo(service, switch, find=find)))
     timer = threading.Timer(1.0 + seconds, switch.free.set)
     timer.start()
-    report = tick(live.store, live.pipelines, seconds=1.2)
-    assert report.seconds < 100
+    while not switch.entered.is_set():  # On a busy machine the time of a tick can be over before the call begins.
+        report = tick(live.store, live.pipelines, seconds=1.2)
+        assert report.seconds < 100
     timer.cancel()
     switch.free.set()
     if seconds > 10 and not find:

@@ -240,7 +240,7 @@ def _settle_and_claim(
 
 def _fitting(settled: Sequence[Settlement]) -> int:
     """How many of the settlements one short transaction can write, with the items that they add; at least one."""
-    if len(settled) <= AT_ONCE and not any(one.added for one in settled):
+    if len(settled) <= AT_ONCE and not [one for one in settled if one.added]:  # A generator would cost a call per item.
         return len(settled)
     size = 0
     for count, one in enumerate(settled):

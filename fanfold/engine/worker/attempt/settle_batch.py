@@ -38,7 +38,7 @@ def settle(
     if any(one.out_of_time for one in batch):
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
     # Items are added, and people told, under the task's lock, which is taken before those of items, like everywhere else.
-    for task in sorted({one.claimed.task for one in batch if one.added or _is_told(one)}):
+    for task in sorted({one.claimed.task for one in batch if one.added or one.ending is Ending.HOLD}):
         tx.tasks.lock(task)
     groups: dict[Ending, list[Settlement]] = {}
     for one in sorted(batch, key=lambda one: one.claimed.id):
