@@ -25,16 +25,23 @@ class Reader:
             self.ended += 1
         return [PageText(page, f"page {page}", f"page {page}", False) for page in wanted]
 
+    async def local(self, file: Any) -> Any:
+        """The path of the document."""
+        return file.path
+
     def item(self, page: int) -> Any:
         """One page of a document of three."""
         survey = SimpleNamespace(key="survey", read_text=lambda: json.dumps({"pages": [1, 2, 3], "survey": {}}))
         source = SimpleNamespace(key="document", path="book.pdf")
-        return SimpleNamespace(input={"page": page, "source": source, "survey": survey}, in_child=self.in_child)
+        given = {"page": page, "source": source, "survey": survey}
+        return SimpleNamespace(input=given, in_child=self.in_child, local=self.local)
 
 
 async def begun(windows: Windows, reader: Reader, page: int) -> asyncio.Task[PageText]:
     task = asyncio.ensure_future(windows.page(reader.item(page)))
-    for _ in range(5):
+    while not windows._surveys:  # A thread reads it.
+        await asyncio.sleep(0.001)
+    for _ in range(10):
         await asyncio.sleep(0)
     return task
 
@@ -74,7 +81,7 @@ def test_a_page_that_comes_while_its_window_is_given_up_reads_anew() -> None:
         first.cancel()
         await asyncio.sleep(0)
         second = asyncio.ensure_future(windows.page(reader.item(2)))
-        for _ in range(5):
+        for _ in range(10):
             await asyncio.sleep(0)
         reader.free.set()
         assert (await second).text == "page 2"
