@@ -295,7 +295,7 @@ def test_what_is_not_a_file_is_said_and_not_waited_for(sqlite_shell: Shell, plac
         "pipe is not a file",
         "There are no documents in empty",
         "download the file first",
-        "127.0.0.1 is an address of this machine or its network",
+        "127.0.0.1, which is not public. To allow it: FANFOLD_PRIVATE_ADDRESSES",
     ):
         assert told in result.stderr
 
