@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.application import AppCommand, Application
-from fanfold.model.pipelines.pipeline import Pipeline, as_pipeline
+
+if TYPE_CHECKING:
+    from fanfold.model.pipelines.pipeline import Pipeline
 
 APPLICATIONS = "fanfold.apps"
 PIPELINES = "fanfold.pipelines"
@@ -112,6 +114,8 @@ class Announced:
 
     def load(self) -> Pipeline:
         """Load the pipeline; BadInput if its package cannot be imported or its definition is invalid."""
+        from fanfold.model.pipelines.pipeline import as_pipeline
+
         found = imported(f"The installed pipeline {self.name}", self.target, PIPELINES)
         try:
             pipeline = as_pipeline(found)

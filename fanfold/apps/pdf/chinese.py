@@ -5,6 +5,18 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     "partially failed": "部分失败",
     "Web page": "网页",
+    "Format": "格式",
+    "Chunks": "分块",
+    "Front matter": "文首信息",
+    "`md`: Markdown; `html`: one web page; `json`: blocks with page, box, kind and text.": (
+        "`md`：Markdown；`html`：一个网页；`json`：带页码、位置、类型和文字的块。"
+    ),
+    "Also write chunks of at most this many characters for a search index, cut at headings; 0 for none.": (
+        "另外按标题切分出最多这么多字符的块，供检索使用；0 表示不要。"
+    ),
+    "Whether to start the Markdown with the document's title, author, source and hash.": (
+        "是否在 Markdown 开头写入文档的标题、作者、来源和哈希值。"
+    ),
     "{count} page": "{count} 页",
     "{count} pages": "{count} 页",
     "PDF to Markdown": "PDF 转 Markdown",

@@ -119,7 +119,7 @@ class _Firing:
         if seen.overlap == Overlap.QUEUE and seen.queued_at is None:
             tx.schedules.move_on(seen, after.next_at, due_at)
             return True
-        reason = say("schedule_queued_already" if seen.overlap == Overlap.QUEUE else "schedule_still_runs")
+        reason = say("schedule_queued_already") if seen.overlap == Overlap.QUEUE else say("schedule_still_runs")
         self._give_up(seen, due_at, after, RunOutcome.SKIPPED, reason, tx)
         return True
 

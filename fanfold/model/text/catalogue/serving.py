@@ -142,7 +142,7 @@ SENTENCES: dict[str, str] = {
         "Cloudflare R2, MinIO, SeaweedFS …), or the data folder: leave FANFOLD_FILES empty"
     ),
     "files_key_taken": "There is another file at {place} already; nothing was overwritten.",
-    "no_bucket_to_move_to": "No bucket to move the files to. Name it with --to s3://bucket/prefix, or in FANFOLD_FILES",
+    "no_bucket_to_move_to": "No bucket to move the files to. Name one[[ with --to s3://bucket/prefix]], or set FANFOLD_FILES",
     "copy_differs": "The copy of {file} in {place} differs from the file. The file was not removed; run the command again",
     "file_too_large_for_bucket": "A file in a bucket has at most {gigabytes:.0f} GB.",
     "folder_not_written": "Cannot write to the data folder {folder}: {why}.",

@@ -7,6 +7,8 @@ WORDS: dict[str, str] = {
     "Latest runs": "最近的运行",
     "one run waits": "有一次运行在等待",
     "Run now": "立即运行",
+    "Pause": "暂停",
+    "Resume": "继续",
     "Remove": "移除",
     "Remove the schedule “{name}”. Its tasks stay.": "移除定时计划“{name}”。它的任务会保留。",
     "There are no schedules yet.": "还没有定时计划。",

@@ -114,7 +114,7 @@ SENTENCES: dict[str, str] = {
         "请使用支持条件写入的服务（Amazon S3、Cloudflare R2、MinIO、SeaweedFS 等），或不设置 FANFOLD_FILES，使用数据目录"
     ),
     "files_key_taken": "{place} 处已有另一个文件；没有覆盖任何内容。",
-    "no_bucket_to_move_to": "没有指定要移到的存储桶。请用 --to s3://bucket/prefix 指定，或设置 FANFOLD_FILES",
+    "no_bucket_to_move_to": "没有指定要移到的存储桶。请指定一个[[（--to s3://bucket/prefix）]]，或设置 FANFOLD_FILES",
     "copy_differs": "{place} 中 {file} 的副本与文件不同。文件没有删除；请重新运行命令",
     "file_too_large_for_bucket": "存储桶中的文件最大为 {gigabytes:.0f} GB。",
     "folder_not_written": "无法写入数据目录 {folder}：{why}。",
