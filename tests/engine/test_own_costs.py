@@ -72,11 +72,11 @@ def test_what_runs_when_the_budget_is_used_up_finishes_and_is_paid_once(live: Li
     task = live.client.submit(live.know(batch(handler=pay)), items=list(range(12)), budget=1)
     with live.working(concurrency=2), live.working(concurrency=2):
         eventually(lambda: row_of(live, task).is_closed)
-        begun = len(ran)
         assert live.client.get(task.id).state == "active"
         go.free.set()
         paused = live.until(task, "paused")
-        assert paused.done == len(ran) == begun <= 5
+        begun = len(ran)  # An item that was claimed before may enter its handler after the task was closed.
+        assert paused.done == begun <= 5
         assert live.client.budget(task.id).spent == begun
         live.client.raise_budget(task.id, to=100)
         live.until(task, "completed")
