@@ -12,7 +12,8 @@ from typing import Any
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 _ROW = re.compile(r"^\s*\|(.+)\|\s*$", re.MULTILINE)
 _RULE = re.compile(r"[\s:|-]+")
-_HTML_CELL = re.compile(r"<t[dh]\b[^>]*>(.*?)</t[dh]>", re.DOTALL | re.IGNORECASE)
+_HTML_CELL = re.compile(r"<t[dh]\b([^>]*)>(.*?)</t[dh]>", re.DOTALL | re.IGNORECASE)
+_SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?(\d+)", re.IGNORECASE)
 _HTML_ROW = re.compile(r"<tr\b[^>]*>(.*?)</tr>", re.DOTALL | re.IGNORECASE)
 
 
@@ -71,8 +72,28 @@ def tables(markdown: str) -> list[list[list[str]]]:
         if lines:
             found.append([[_cell(cell) for cell in re.split(r"(?<!\\)\|", line)] for line in lines])
     for part in re.findall(r"<table\b.*?</table>", markdown, flags=re.DOTALL | re.IGNORECASE):
-        found.append([[_cell(cell) for cell in _HTML_CELL.findall(row)] for row in _HTML_ROW.findall(part)])
+        found.append(_spread(part))
     return found
+
+
+def _spread(table: str) -> list[list[str]]:
+    """The rows of an HTML table, with the text of a cell in every place that it covers."""
+    places: dict[tuple[int, int], str] = {}
+    for row, cells in enumerate(_HTML_ROW.findall(table)):
+        column = 0
+        for attributes, text in _HTML_CELL.findall(cells):
+            while (row, column) in places:
+                column += 1
+            sizes = {name.lower(): int(size) for name, size in _SPAN.findall(attributes)}
+            for down in range(min(sizes.get("row", 1), 500)):
+                for across in range(min(sizes.get("col", 1), 500)):
+                    places[row + down, column + across] = _cell(text)
+    if not places:
+        return []
+    width = 1 + max(column for _, column in places)
+    return [
+        [places.get((row, column), "") for column in range(width)] for row in range(1 + max(row for row, _ in places))
+    ]
 
 
 def cells(markdown: str) -> list[str]:

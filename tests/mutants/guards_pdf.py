@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-GLYPHS, TURNING = "fanfold/apps/pdf/reading/glyphs.py", "fanfold/apps/pdf/reading/angles.py"
+GLYPHS, TURNING = "fanfold/apps/pdf/characters/glyphs.py", "fanfold/apps/pdf/reading/angles.py"
 RUNNING, PROOF, NUMBERS = (
     "fanfold/apps/pdf/markdown/running_lines.py",
     "fanfold/apps/pdf/markdown/running_survey.py",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     mutant(
         "text at another angle is kept",
-        Edit(TEXTLAYER, "return found + [block for column in aside for block in blocks.group(column)]", "return found"),
+        Edit(TEXTLAYER, "*(block for column in aside for block in blocks.group(column)), ", ""),
         test=f"{KEPT}test_text_that_runs_up_the_margin_of_one_page_is_kept",
     ),
     mutant(
@@ -50,8 +50,8 @@ MUTANTS = (
         "a page of which the layout engine lost text is read again",
         Edit(
             GLYPHS,
-            "(read is not None and not own.letters - letters(read.text))",
-            "(read is not None)",
+            "if read is not None and not own.letters - letters(read.text):",
+            "if read is not None:",
         ),
         test=f"{KEPT}test_letters_under_accents_of_their_own_are_kept",
     ),
@@ -59,8 +59,8 @@ MUTANTS = (
         "a page of which the layout engine confused digits is read again",
         Edit(
             GLYPHS,
-            "    return min(share_kept(wanted, [read.text]), share_kept(digits, [read.text]))",
-            "    return min(share_kept(wanted, [read.text]), 1.0 + len(digits))",
+            " and (few or share_kept(digits, [read.text]) >= _ENOUGH)",
+            " and (few or len(digits) > 0)",
         ),
         test=f"{KEPT}test_digits_that_the_layout_engine_confused_are_read_again",
     ),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pypdfium2 as pdfium
 import pytest
 
+from fanfold.apps.pdf.characters.glyphs import own_text, whole
 from fanfold.apps.pdf.markdown import layout
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.pages import textlayer
@@ -14,7 +15,6 @@ from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading import kept_text as keeping
 from fanfold.apps.pdf.reading import page_pieces as reading
-from fanfold.apps.pdf.reading.glyphs import own_text, whole
 from tests.apps.pdf.making import make_pdf, text_sheet
 from tests.apps.pdf.sample_document import CHINESE
 from tests.apps.pdf.test_textlayer import PROSE, converted, sheet_of

@@ -29,6 +29,8 @@ turned = st.tuples(
     st.sampled_from("RT"),
 )
 note = st.tuples(words, line)
+grid = st.lists(st.lists(words, min_size=2, max_size=4), min_size=1, max_size=4)
+rules = st.sampled_from(["none", "level", "all", "some"])
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -38,12 +40,16 @@ note = st.tuples(words, line)
     # The same word drawn twice in one place is one word, made bold.
     aside=st.lists(turned, max_size=2, unique_by=lambda drawn: drawn[1:3]),
     notes=st.lists(note, max_size=2),
+    cells=st.one_of(st.none(), grid),
+    drawn_rules=rules,
 )
 def test_no_letter_of_a_page_is_lost(
     headline: str | None,
     columns: list[tuple[list[str], str, float]],
     aside: list[tuple[str, int, int, int, str]],
     notes: list[tuple[str, str]],
+    cells: list[list[str]] | None,
+    drawn_rules: str,
 ) -> None:
     sheet, drawn = Sheet(), [headline or ""]
     if headline:
@@ -61,6 +67,15 @@ def test_no_letter_of_a_page_is_lost(
         sheet.text(50, 84 - 11 * number, mark, size=5)
         sheet.text(80, 80 - 11 * number, text, size=8)
         drawn += [mark, text]
+    for down, found in enumerate(cells or ()):
+        for across, text in enumerate(found):
+            x, y = 60 + 110 * across, 260 - 18 * down
+            sheet.text(x, y, text, size=10)
+            drawn.append(text)
+            if drawn_rules == "all" or (drawn_rules == "some" and len(text) % 2):
+                sheet.operators.append(f"0.5 w {x - 4} {y - 5} 110 18 re S")
+        if drawn_rules == "level":
+            sheet.operators.append(f"0.5 w 56 {255 - 18 * down} m 480 {255 - 18 * down} l S")
     with TemporaryDirectory() as folder:
         (page,) = converted(Path(folder) / "a.pdf", sheet)
     assert not letters(" ".join(drawn)) - letters(page.markdown)

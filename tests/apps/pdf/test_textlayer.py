@@ -221,6 +221,29 @@ def test_a_table_without_rules_is_a_table(tmp_path: Path) -> None:
     assert "| Rate | 78 bpm | normal |" in page.markdown
 
 
+def test_references_numbered_without_points_are_one_paragraph_each(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for number, lines in enumerate(
+        (
+            ["Wroe D. A campaign angers members of", "the house. The Age 2004."],
+            ["Mackay J. Atlas."],
+            ["Lee K. On", "maps."],
+        ),
+        1,
+    ):
+        sheet.text(64, sheet.y, str(number), size=10)
+        for line in lines:
+            sheet.text(80, sheet.y, line, size=10)
+            sheet.y -= 12
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    for expected in (
+        "Wroe D. A campaign angers members of the house. The Age 2004.",
+        "Mackay J. Atlas.",
+        "Lee K. On maps.",
+    ):
+        assert any(part.endswith(expected) for part in page.markdown.split("\n"))
+
+
 def test_what_was_filled_into_a_form_is_read_with_it(tmp_path: Path) -> None:
     path = tmp_path / "form.pdf"
     path.write_bytes(FORM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import BOLD, Table
 
-Kind = Literal["paragraph", "heading", "item", "code", "table"]
+Kind = Literal["paragraph", "heading", "item", "code", "table", "note"]
 
 # In multiples of the type size: the indent of a first line, and the extra leading that separates paragraphs.
 _INDENT = 0.7
@@ -26,15 +26,14 @@ _BULLET = re.compile(r"([•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔�
 _DASH = re.compile(r"([-–—*·])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)])\s+(?=\S)")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』）]*$")
-# Code is typed on a keyboard, so its quotes and minus signs are the ASCII ones.
-_TYPED = str.maketrans("‘’“”−‐‑–", "''\"\"----")
 _LABEL = re.compile(r"[^\W\d][^:.;,]{1,30}:\s|\d+(?:[.-]\d+)+\.?\s")
+_LEADING = re.compile(r"\[?(\d{1,3})\]?\s")
 _RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
 
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, heading, list entry, table or code block, with its source lines."""
+    """A paragraph, heading, list entry, table, footnote or code block, with its source lines."""
 
     kind: Kind
     lines: list[Line]
@@ -113,6 +112,8 @@ def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
     if above.table is not None or below.table is not None:
         return True
     if abs(above.size - below.size) > _SAME_SIZE * max(above.size, below.size):
+        return True
+    if above.pieces[0].tagged_level != below.pieces[0].tagged_level:
         return True
     if above.bold != below.bold and not (ends_bold(above) and begins_bold(below)):
         # Unless bold words of a paragraph fill a line: a run-in title, or an emphasis.
@@ -196,6 +197,11 @@ def _hangs(run: list[Line], left: float, right: float) -> bool:
     """Whether paragraphs have a hanging indent, as in a list of references."""
     plain = list(itertools.takewhile(lambda line: not _starts_entry(line), run))
     indented = [line.x0 > left + _INDENT * line.size for line in plain]
+    edge = [_LEADING.match(line.text) for line, inner in zip(plain, indented, strict=True) if not inner]
+    if len(edge) > 2 and any(indented) and all(edge):
+        numbers = [int(match[1]) for match in edge if match is not None]
+        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return True  # a list of references, numbered without points
     if sum(indented) < 2 or 2 * sum(indented) < len(indented) or indented[0]:
         return False
     # If so, most full lines at the edge are followed by an indented line, and most short ones are not.
@@ -276,19 +282,3 @@ def _sibling(marker: str, line: Line, other: Line) -> bool:
     if ours.isdigit() and theirs.isdigit():
         return abs(int(ours) - int(theirs)) == 1
     return marker == match[1] or (len(ours) == len(theirs) == 1 and abs(ord(ours) - ord(theirs)) == 1)
-
-
-def code_lines(lines: Iterable[Line]) -> list[str]:
-    """Lines of code with their indentation and blank lines."""
-    known = list(lines)
-    width = median([(line.x1 - line.x0) / max(len(line.text), 1) for line in known]) or 1.0
-    height = median([line.y1 - line.y0 for line in known]) or 1.0
-    left = min(line.x0 for line in known)
-    rendered: list[str] = []
-    bottom = known[0].y0
-    for line in known:
-        if rendered and line.y0 - bottom > height:
-            rendered.append("")
-        rendered.append(" " * round((line.x0 - left) / width) + line.text.translate(_TYPED))
-        bottom = line.y1
-    return rendered

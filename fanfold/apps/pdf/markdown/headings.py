@@ -7,12 +7,24 @@ that of the outline asks for more than one sign.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fanfold.apps.pdf.markdown.blocks import Block
+from fanfold.apps.pdf.markdown.heading_words import (
+    ADDRESS,
+    CAPTION,
+    CONTENTS_ENTRY,
+    DATE,
+    DEPTH,
+    NUMBERED,
+    STATEMENT,
+    VERSION,
+    WELL_KNOWN,
+    is_names,
+)
 from fanfold.apps.pdf.markdown.layout import Line
+from fanfold.apps.pdf.markdown.outline_titles import outlined_level, titles
 from fanfold.apps.pdf.markdown.pieces import ITALIC
 
 _LONGEST = 200
@@ -21,40 +33,17 @@ _MOST_LINES = 4
 _LARGER = 1.12
 _DEEPEST = 6
 _SAME_SIZE = 0.06
+# A longer bold text with a colon at its end leads to what follows.
+_LONGEST_LABEL = 6
+# Blocks between the title and the last author.
+_MOST_AUTHORS = 6
+# Bold headings may be set in slightly smaller type than the text.
+_SMALLEST = 0.88
 # In multiples of the type size: a wider gap within a line is between cells, not words.
 _CELL_GAP = 3.0
 # With a larger share of letters set like that, bold type or capitals are how the page is set and not a sign.
 _MOST_SET = 0.35
 
-_NUMBERING = re.compile(
-    r"(?:(?:chapter|section|part|appendix)\s+)?([0-9]{1,3}(?:\.[0-9]{1,3})*|[A-Z])[.):]?\s+(?=\S)", re.IGNORECASE
-)
-_DEPTH = re.compile(r"(?:§\s*)?(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+\S")
-_NUMBERED = re.compile(
-    r"(?:§+\s*)?(?:\d{1,2}(?:\.\d{1,3}){1,4}\.?|\d{1,2}\.?|[IVX]{1,5}\.|[A-H]\.(?:\d{1,2}\.?)*)\s+(?=[^\W\d_])"
-    r"|(?:chapter|section|part|appendix|annex|article|kapitel|abschnitt|anhang)\s+(?:\d{1,3}|[IVXLA-H]{1,5})\b"
-    r"|第[\d一二三四五六七八九十百]{1,4}[章节部篇回條条]",
-    re.IGNORECASE,
-)
-_WELL_KNOWN = re.compile(
-    r"(?:\W*(?:\d{1,2}|[IVX]{1,4})\.?\s+)?(?:abstract|summary|executive summary|introduction|contents|table of contents"
-    r"|references|bibliography|works cited|acknowledge?ments?|conclusions?|related works?|discussion|methods|results"
-    r"|materials and methods|results and discussion|background|appendix|appendices|glossary|index|preface|foreword|abbreviations"
-    r"|zusammenfassung|einleitung|literatur(?:verzeichnis)?|inhalt(?:sverzeichnis)?|anhang|résumé|sommaire|bibliographie|摘\s*要|目\s*[录錄次]"
-    r"|引\s*言|结\s*论|参考文献|致\s*谢|附\s*录|はじめに|まとめ)",
-    re.IGNORECASE,
-)
-_CAPTION = re.compile(
-    r"(?:table|figure|fig\.?|tab\.|abb\.|abbildung|tabelle|listing|algorithm|scheme|plate|exhibit|chart|图|表|図)\s*"
-    r"(?:[\dIVX]+|[A-Z])(?:[.\-]\d+)*\b",
-    re.IGNORECASE,
-)
-_ADDRESS = re.compile(r"@|https?://|www\.|\bdoi\b", re.IGNORECASE)
-_DATE = re.compile(
-    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+)?(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august"
-    r"|september|october|november|december)\s+\d{1,4}(?:,?\s+\d{4})?",
-    re.IGNORECASE,
-)
 _ENDS = (".", ",", ";")
 
 
@@ -65,6 +54,8 @@ class Headings:
         self.body = float(survey.get("body") or 0.0)
         self.ladder = [float(size) for size in survey.get("ladder", ())]
         self.levels = [int(level) for level in survey.get("levels", ())] or list(range(1, len(self.ladder) + 1))
+        self._texts = [float(size) for size in survey.get("texts", ())]
+        self._bold_body = bool(survey.get("bold_body"))
         self._outline = titles(survey.get("outline", ()))
         self._seen = sorted({int(level) for level in survey.get("headings", ())})
 
@@ -72,7 +63,7 @@ class Headings:
         """Mark the paragraphs that are headings."""
         marked: list[Block] = []
         blocks = [part for block in found for part in _without_title(block)]
-        signs = _Signs(blocks)
+        signs = _Signs(blocks, page, self._bold_body)
         for index, block in enumerate(blocks):
             level = self._level(block, page, signs, index)
             if level is None:
@@ -98,7 +89,7 @@ class Headings:
             return False
         above, below = marked[-1].lines[-1], block.lines[0]
         near = 0 <= below.y0 - above.y1 < 0.6 * below.size
-        return near and below.size >= self.body * _LARGER and not _DEPTH.match(below.text)
+        return near and below.size >= self.body * _LARGER and not DEPTH.match(below.text)
 
     def _level(self, block: Block, page: int, signs: _Signs, index: int) -> int | None:
         if block.kind not in ("paragraph", "item") or len(block.lines) > _MOST_LINES:
@@ -111,23 +102,35 @@ class Headings:
         outlined = outlined_level(text, self._outline.get(page))
         if outlined is not None:
             return outlined
+        levels = {piece.tagged_level for line in block.lines for piece in line.pieces}
+        if len(levels) == 1 and 0 not in levels:
+            return levels.pop()
         if block.kind == "item" and block.marker and not block.marker[0].isalnum():
             return None
-        return None if _is_other(text, block) else self._by_type(block, text, signs, index)
+        if signs.is_contents(index) or _is_other(text, block) or (signs.page == 1 and signs.is_author(index, text)):
+            return None
+        return self._by_type(block, text, signs, index)
 
     def _by_type(self, block: Block, text: str, signs: _Signs, index: int) -> int | None:
         size = block.lines[0].size
-        if self.body and size >= self.body * _LARGER:
-            if text.endswith(_ENDS) and len(text) > 60:
+        if self.body and size >= self.body * _LARGER and not self._is_text(size):
+            if (text.endswith(_ENDS) and len(text) > 60) or (text[0].islower() and len(text) > 40):
                 return None
             return self._rung(size)
-        if size < 0.9 * self.body or len(block.lines) > 3 or text.endswith(_ENDS) or len(text) > _LONGEST_PLAIN * 2:
+        if size < _SMALLEST * self.body or len(block.lines) > 3 or len(text) > _LONGEST_PLAIN * 2:
+            return None
+        is_lead_in = text.endswith((":", "：")) and len(text.split()) > _LONGEST_LABEL
+        if text.endswith(_ENDS) or is_lead_in or text[0].islower() or STATEMENT.match(text):
             return None
         if not self._stands_out(block, text, signs, index):
             return None
-        numbered = _DEPTH.match(text)
+        numbered = DEPTH.match(text)
         depth = numbered[1].count(".") if numbered else 0
         return max(self.levels, default=0) + 1 + depth
+
+    def _is_text(self, size: float) -> bool:
+        """Whether much of the text has this size, though most of it is smaller."""
+        return any(abs(size - other) <= _SAME_SIZE * other for other in self._texts)
 
     def _stands_out(self, block: Block, text: str, signs: _Signs, index: int) -> bool:
         """Whether a short text in body size is set or worded like a heading."""
@@ -138,16 +141,16 @@ class Headings:
         if len(block.lines) > 2 or len(text) > _LONGEST_PLAIN:
             return False
         if (
-            _WELL_KNOWN.fullmatch(text.rstrip(":"))
+            WELL_KNOWN.fullmatch(text.rstrip(":"))
             and len(block.lines) == 1
             and text[0].isupper() | (not text.isascii())
         ):
             return following is not None and not signs.is_list(index)
         if text.isupper() and sum(map(str.isalpha, text)) > 3:
             return following is not None and not signs.mostly_capitals and following.kind != "table"
-        if not _NUMBERED.match(text) or signs.is_list(index) or following is None:
+        if not NUMBERED.match(text) or signs.is_list(index) or following is None:
             return False
-        rest = _NUMBERED.sub("", text, count=1).strip()
+        rest = NUMBERED.sub("", text, count=1).strip()
         # In italics at the top of a column it is more often a running head.
         set_off = (index > 0 and all(map(_is_italic, block.lines))) or signs.is_above_text(index)
         return set_off and rest[:1].isupper() and len(rest.split()) <= 10 and not re.search(r"[.!?:;]\s|[:=]$", rest)
@@ -160,12 +163,15 @@ class Headings:
 class _Signs:
     """What the blocks of a column have in common, against which a heading must stand out."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Block], page: int, bold_body: bool) -> None:
         self.blocks = blocks
+        self.page = page
         lines = [line for block in blocks if block.table is None for line in block.lines]
         total = sum(len(line.text) for line in lines) or 1
         enough = len(lines) > 6
-        self.mostly_bold = enough and sum(len(line.text) for line in lines if line.bold) > _MOST_SET * total
+        self.mostly_bold = bold_body or (
+            enough and sum(len(line.text) for line in lines if line.bold) > _MOST_SET * total
+        )
         capitals = sum(len(line.text) for line in lines if line.text.isupper())
         self.mostly_capitals = enough and capitals > _MOST_SET * total
 
@@ -173,13 +179,37 @@ class _Signs:
         """Whether the block before or after is an entry of the same list."""
         block = self.blocks[index]
         near = [self.blocks[at] for at in (index - 1, index + 1) if 0 <= at < len(self.blocks)]
-        own = _DEPTH.match(block.lines[0].text)
+        own = DEPTH.match(block.lines[0].text)
         return any(
             other.kind == "item"
             and abs(other.lines[0].x0 - block.lines[0].x0) < block.lines[0].size
-            and (own is None or _DEPTH.match(other.lines[0].text) is not None)
+            and (own is None or DEPTH.match(other.lines[0].text) is not None)
             for other in near
         )
+
+    def is_contents(self, index: int) -> bool:
+        """Whether a block and one beside it have a number at both ends, like entries of a table of contents."""
+        near = self.blocks[max(index - 1, 0) : index + 2]
+        return (
+            len(near) > 1
+            and sum(bool(b.lines) and CONTENTS_ENTRY.fullmatch(b.lines[-1].text) is not None for b in near) > 1
+        )
+
+    def is_author(self, index: int, text: str) -> bool:
+        """Whether a block between the title and the text of the first page names authors or a date."""
+        above = self.blocks[:index]
+        if not 0 < len(above) <= _MOST_AUTHORS or any(block.kind != "paragraph" for block in above):
+            return False
+        if any(sum(len(line.text) for line in block.lines) > _LONGEST for block in above) or text.endswith(":"):
+            return False
+        title = max(line.size for block in above for line in block.lines)
+        size = self.blocks[index].lines[0].size
+        is_before_text = any(
+            sum(len(line.text) for line in block.lines) > _LONGEST for block in self.blocks[index + 1 :]
+        )
+        if NUMBERED.match(text) or WELL_KNOWN.fullmatch(text.rstrip(":")) or size > 0.95 * title or not is_before_text:
+            return False
+        return VERSION.search(text) is not None or is_names(text)
 
     def is_above_text(self, index: int) -> bool:
         """Whether a block is followed by a longer one, and is shorter than the lines below it."""
@@ -195,12 +225,14 @@ def _without_title(block: Block) -> list[Block]:
     """A paragraph, apart from a first line that is worded like a title and ends early."""
     if block.kind not in ("paragraph", "item") or len(block.lines) < 2:
         return [block]
+    if all(line.bold and NUMBERED.match(line.text) for line in block.lines):
+        return [Block("paragraph", [line]) for line in block.lines]
     first, second = block.lines[:2]
     if first.x1 - first.x0 > 0.6 * (second.x1 - second.x0) or second.text[:1].islower():
         return [block]
-    rest = _NUMBERED.sub("", first.text, count=1).strip()
+    rest = NUMBERED.sub("", first.text, count=1).strip()
     is_numbered = rest != first.text and rest[:1].isupper() and not re.search(r"[.!?:;,](?:\s|$)", rest)
-    if not is_numbered and not _WELL_KNOWN.fullmatch(first.text.rstrip(":")):
+    if not is_numbered and not WELL_KNOWN.fullmatch(first.text.rstrip(":")):
         return [block]
     breaks = {at - 1 for at in block.breaks if at > 1}
     return [Block("paragraph", [first]), Block("paragraph", block.lines[1:], breaks)]
@@ -209,9 +241,11 @@ def _without_title(block: Block) -> list[Block]:
 def _is_other(text: str, block: Block) -> bool:
     """Whether a short text is a caption, an address, a date, a figure or a row of cells, however it is set."""
     inked = sum(not character.isspace() for character in text)
-    if sum(map(str.isalpha, text)) < 0.4 * inked or text[0] in "([" or _DATE.fullmatch(text):
+    if sum(map(str.isalpha, text)) < 0.4 * inked or text[0] in "([" or DATE.fullmatch(text):
         return True
-    if _CAPTION.match(text) or _ADDRESS.search(text):
+    if CAPTION.match(text) or ADDRESS.search(text):
+        return True
+    if all(line.mono for line in block.lines):
         return True
     return any(_has_cells(line) for line in block.lines)
 
@@ -233,7 +267,7 @@ def _is_italic(line: Line) -> bool:
 
 def _is_contents_entry(line: Line) -> bool:
     """Whether a line ends with a number far to the right or after leader dots: an entry in a table of contents."""
-    if re.search(r"(?:\.\s?){4,}\s*\d+$", line.text):
+    if re.search(r"(?:\.\s?){3,}\s*\d+$", line.text):
         return True
     if len(line.pieces) < 2 or not line.pieces[-1].text.isdigit():
         return False
@@ -243,25 +277,3 @@ def _is_contents_entry(line: Line) -> bool:
 def rung(size: float, ladder: Sequence[float]) -> int | None:
     """Index of this size among the heading sizes, largest first."""
     return next((index for index, known in enumerate(ladder) if size >= known * (1 - _SAME_SIZE)), None)
-
-
-def titles(outline: Iterable[Sequence[Any]]) -> dict[int, dict[str, int]]:
-    """Level of each outline title, by page, with and without its number."""
-    found: dict[int, dict[str, int]] = defaultdict(dict)
-    for title, page, level in outline:
-        for key in (_key(title), _key(_NUMBERING.sub("", title, count=1))):
-            found[page].setdefault(key, level)
-    return found
-
-
-def outlined_level(text: str, known: dict[str, int] | None) -> int | None:
-    """Level of a text in the outline, if it is a title on this page."""
-    if not known:
-        return None
-    level = known.get(_key(text))
-    return level if level is not None else known.get(_key(_NUMBERING.sub("", text, count=1)))
-
-
-def _key(title: str) -> str:
-    """A title normalised for comparison: hyphens, spaces and leader dots differ between outline and page."""
-    return re.sub(r"[\W_]+", "", title.casefold())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown import cleaning, footnotes
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import BOLD, ITALIC, LINK, MONO, SUB, SUP
 
@@ -88,8 +88,10 @@ def _stripped(rich: Rich) -> Rich:
     return Rich(stripped, flags[lead : lead + len(stripped)])
 
 
-def written(rich: Rich, links: Sequence[str] = (), *, emphasis: bool = True) -> str:
-    """Markdown for running text."""
+def written(
+    rich: Rich, links: Sequence[str] = (), *, emphasis: bool = True, notes: Collection[str] = frozenset()
+) -> str:
+    """Markdown for running text; ``notes`` are the marks of the page's footnotes."""
     if rich.flags is None or not any(rich.flags):
         return escaped(rich.text)
     flags = _evened(rich.text, rich.flags)
@@ -99,7 +101,8 @@ def written(rich: Rich, links: Sequence[str] = (), *, emphasis: bool = True) -> 
     start = 0
     for number, group in itertools.groupby(flags, key=lambda flag: flag // LINK):
         size = len(list(group))
-        inner = _emphasised(rich.text[start : start + size], [flag % LINK for flag in flags[start : start + size]])
+        own = [flag % LINK for flag in flags[start : start + size]]
+        inner = _emphasised(rich.text[start : start + size], own, notes)
         address = links[number - 1] if 0 < number <= len(links) else ""
         parts.append(_linked(inner, rich.text[start : start + size], address) if address else inner)
         start += size
@@ -124,17 +127,20 @@ def _evened(text: str, flags: list[int]) -> list[int]:
     return found
 
 
-def _emphasised(text: str, flags: list[int]) -> str:
-    parts = []
+def _emphasised(text: str, flags: list[int], notes: Collection[str]) -> str:
+    parts: list[str] = []
     start = 0
     for flag, group in itertools.groupby(flags):
         size = len(list(group))
-        parts.append(_marked(text[start : start + size], flag))
+        part = _marked(text[start : start + size], flag, notes)
+        if part.startswith("[^") and parts:
+            parts[-1] = parts[-1].rstrip(" ")  # a mark stands at its word, whatever gap is before it
+        parts.append(part)
         start += size
     return "".join(parts)
 
 
-def _marked(text: str, flag: int) -> str:
+def _marked(text: str, flag: int, notes: Collection[str]) -> str:
     """One stretch of text in its marks, with the spaces around it outside."""
     core = text.strip()
     if not core or not flag:
@@ -143,6 +149,8 @@ def _marked(text: str, flag: int) -> str:
     if flag & MONO and "`" not in core and BREAK not in core:
         return f"{before}`{core}`{after}"
     inner = escaped(core)
+    if flag & SUP and notes and (found := footnotes.labels(core)) and all(label in notes for label in found):
+        return before + "".join(f"[^{label}]" for label in found) + after
     if flag & (SUP | SUB):
         tag = "sup" if flag & SUP else "sub"
         return f"{before}<{tag}>{inner}</{tag}>{after}"

@@ -26,6 +26,8 @@ class Line:
     mono: bool
     pieces: list[Piece]
     table: Table | None = None
+    number: str = ""
+    """Number of a line of code, which belongs to the page and not to the code."""
 
 
 def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
@@ -80,8 +82,9 @@ def _line(pieces: list[Piece]) -> Line:
         return Line(text, first.x0, first.y0, first.x1, first.y1, first.size, first.bold, first.mono, pieces)
     main = max(pieces, key=lambda piece: len(piece.text))
     if main.mono and first.text.isdigit() and first.size < 0.75 * main.size:
-        # The line number of a code listing belongs to the page, not to the code.
-        return _line(pieces[1:])
+        line = _line(pieces[1:])
+        line.number = first.text
+        return line
     same = [piece for piece in pieces if piece.size > 0.8 * main.size]
     return Line(
         _text(pieces),

@@ -42,6 +42,8 @@ class Piece:
     """How each character is set; None if nothing is."""
     shown: tuple[float, float, float, float] | None = None
     """Left, top, right and bottom on the displayed page, if the piece was turned or levelled."""
+    tagged_level: int = 0
+    """Level of the heading that the document's own structure says it is part of; 0 if it says nothing of the kind."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,24 @@ class Table:
     y0: float
     x1: float
     y1: float
+    marked: list[list[str]] | None = None
+    """The cells as Markdown; None if only their text is known."""
+    spans: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """Rows and columns that a cell covers, by its row and column, if more than one. The others that it covers are empty."""
+    heads: int = 1
+    """How many rows are the header."""
+    pieces: list[Piece] | None = None
+    """Its pieces; None if only its area is known."""
+    is_ruled: bool = False
+    """Whether rules enclose it, so that no line beside it belongs to it."""
+
+
+@dataclass(slots=True)
+class Rules:
+    """The straight lines drawn on a page: (y, left, right) of the level ones and (x, top, bottom) of the upright ones."""
+
+    level: list[tuple[float, float, float]] = field(default_factory=list)
+    upright: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -76,6 +96,8 @@ class RawPage:
     height: float
     pieces: list[Piece] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    """Tables of the layout engine, which takes some prose and lists for tables."""
+    rules: Rules = field(default_factory=Rules)
     turned: list[Turned] = field(default_factory=list)
     filled_in: list[Piece] = field(default_factory=list)
     """Form field values, which are not part of the page's own text."""

@@ -37,6 +37,8 @@ _ROWS_APART = 2.5
 
 _INTEGER = re.compile(r"(?<![\d.])\d{1,5}(?![\d.])")
 _OFFSET = re.compile(r"@(-?\d+)")
+# Letters and digits of a line that is known by its words, whatever its numbers are.
+_LONG = 40
 _NO_WORD = re.compile(r"[^\w#@-]+")
 _NUMBERS = re.compile(r"\d+(?:\W*\d+)*")
 
@@ -75,10 +77,18 @@ class Places:
         for text, height in found:
             self._heights[text].append(height)
         self._offsets = {int(offset) for text in self._heights for offset in _OFFSET.findall(text)}
+        self._numberless: dict[str, list[float]] = defaultdict(list)
+        for text, heights in self._heights.items():
+            self._numberless[without_numbers(_OFFSET.sub("0", text))].extend(heights)
 
     def know(self, text: str, height: float, page: int) -> bool:
         """Whether other pages have the same text at this height, ignoring a number that counts the pages."""
-        return self.hold(signatures(text, page, self._offsets), height)
+        if self.hold(signatures(text, page, self._offsets), height):
+            return True
+        # A long line that differs in its numbers alone is the same line: a job number, a date of printing.
+        if size(text) < _LONG:
+            return False
+        return any(abs(known - height) < SAME_HEIGHT for known in self._numberless.get(without_numbers(text), ()))
 
     def hold(self, texts: Iterable[str], height: float) -> bool:
         """Whether one of these normalised texts recurs at this height."""

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import fanfold as ff
 from fanfold.apps.pdf.options import Options
-from fanfold.apps.pdf.output import stitching
+from fanfold.apps.pdf.output import footnote_labels, stitching
 from fanfold.apps.pdf.output.blocks_of_pages import blocks_of
 from fanfold.apps.pdf.output.chunking import chunks_of
 from fanfold.apps.pdf.output.document_facts import facts_of, front_matter
@@ -45,7 +45,7 @@ def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | 
 def write_pages(sink: IO[str], results: Iterable[ff.Result], options: Options) -> None:
     """Write all pages in order, keeping at most two of them in memory."""
     missing: list[str] = []
-    parts = _noted(_pages(results), missing)
+    parts = footnote_labels.distinct(_noted(_pages(results), missing))
     if options.join:
         parts = _joined(parts)
     first = True

@@ -65,7 +65,7 @@ def _divided(page: int, markdown: str) -> Iterator[OutputBlock]:
         if kind == "heading":
             yield OutputBlock(page, kind, tokens[position + 1].content, int(token.tag[1:]))
         elif text.strip():
-            yield OutputBlock(page, kind, text)
+            yield OutputBlock(page, "table" if text.startswith("<table>") else kind, text)
 
 
 def _place(blocks: Sequence[OutputBlock], lines: Sequence[Placed]) -> None:

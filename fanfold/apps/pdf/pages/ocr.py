@@ -15,9 +15,9 @@ from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
-from fanfold.apps.pdf.markdown.table_rows import absorb
 from fanfold.apps.pdf.reading.angles import displayed
 from fanfold.apps.pdf.sentences import say_of_pdf
+from fanfold.apps.pdf.tables.table_rows import absorb
 
 if TYPE_CHECKING:
     from PIL import Image

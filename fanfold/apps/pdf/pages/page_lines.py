@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fanfold.apps.pdf.characters import pdfium_text as exact
+from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.markdown import blocks, layout
 from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.layout import Line
@@ -15,14 +17,13 @@ from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.pages import ocr as recognition
 from fanfold.apps.pdf.pages.cell_lines import cell_lines
-from fanfold.apps.pdf.pages.textlayer import complete_tables, inside, is_unreliable
+from fanfold.apps.pdf.pages.textlayer import is_unreliable
 from fanfold.apps.pdf.reading import document as documents
 from fanfold.apps.pdf.reading import page_pieces
-from fanfold.apps.pdf.reading import pdfium_text as exact
-from fanfold.apps.pdf.reading.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.reading.pdf_text import Box, LineText, PageText, PdfText, Run
 from fanfold.apps.pdf.reading.word_boxes import Characters, Edges
 from fanfold.apps.pdf.sentences import say_of_pdf
+from fanfold.apps.pdf.tables import finding
 from fanfold.model.shortage import shortage
 
 if TYPE_CHECKING:
@@ -152,12 +153,12 @@ def _pieces(raw: RawPage) -> list[Piece]:
 
 def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tuple[Line, bool]]:
     """The lines of a page in the order of its Markdown, and whether each is a heading."""
-    tables = complete_tables(raw)
-    cells = {id(table): inside(raw.pieces, table) for table in tables}
+    if own is not None:
+        exact.correct(own, raw.pieces)
+    tables = finding.find(raw, headings.body)
+    cells = {id(table): finding.held(table, raw.pieces) for table in tables}
     held = {id(piece) for pieces in cells.values() for piece in pieces}
     free = [piece for piece in raw.pieces if id(piece) not in held]
-    if own is not None:
-        exact.correct(own, free)
     for column in layout.columns([*free, *tables]):
         for block in headings.mark(blocks.group(column), raw.number):
             if block.table is not None:

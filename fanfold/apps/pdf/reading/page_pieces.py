@@ -9,6 +9,8 @@ from typing import Any
 
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table, style
 from fanfold.apps.pdf.reading import angles as turning
+from fanfold.apps.pdf.reading import drawn_rules
+from fanfold.apps.pdf.reading.structure_tree import heading_levels
 from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
 
@@ -45,6 +47,8 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
         extract_blocks=True,
         extract_text_metadata=True,
         extract_form_fields=forms,
+        extract_vector_graphics=True,
+        extract_structure_tree=True,
         # Repeated lines are judged from the survey, so that every window sees the same ones.
         keep_headers_footers=True,
         continue_on_page_error=True,
@@ -61,7 +65,8 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
 
 def _raw_page(page: Any, turned: int = 0) -> RawPage:
     raw = RawPage(page.page_num, page.width, page.height)
-    found = ((_piece(item), float(item.rotation)) for item in page.text_items)
+    levels = heading_levels(page.structure_tree)
+    found = ((_piece(item, levels), float(item.rotation)) for item in page.text_items)
     turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
     if turned:
         _remember_places(raw, turned)
@@ -70,6 +75,8 @@ def _raw_page(page: Any, turned: int = 0) -> RawPage:
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
+    if not raw.turned and page.vector_graphics is not None:
+        raw.rules = drawn_rules.rules_of(page.vector_graphics.lines)
     return raw
 
 
@@ -94,14 +101,15 @@ def _turned(items: Sequence[Any]) -> int:
     return angle if angle in (90, 180, 270) else 0
 
 
-def _piece(item: Any) -> Piece:
+def _piece(item: Any, levels: dict[int, int]) -> Piece:
     x, y, width, height = item.x, item.y, item.width, item.height
     bold, mono, _ = style(item.font_name or "")
     size = item.font_height or height or 1.0
     # Some fonts claim a box far taller than their letters, which would merge separate lines.
     if height > 1.6 * size and not round(item.rotation) % 360:
         y, height = y + (height - size) / 2, size
-    return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono)
+    level = levels.get(item.mcid, 0) if levels else 0
+    return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono, tagged_level=level)
 
 
 def _filled_in(form_field: Any) -> Iterator[Piece]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf.markdown import blocks, cleaning, headings, layout, running_survey
+from fanfold.apps.pdf.characters.glyphs import own_text, whole
+from fanfold.apps.pdf.markdown import blocks, cleaning, headings, layout, outline_titles, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
-from fanfold.apps.pdf.reading.glyphs import own_text, whole
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -24,6 +24,9 @@ _OUTLINE_ENTRIES = 5000
 _LARGER = 1.12
 _SAME_SIZE = 0.06
 _LEVELS = 5
+# In a document of some length, type with a larger share of the letters is text and not headings.
+_MOST_HEADINGS = 0.2
+_LONG = 4000
 _HEADING_LENGTH = 6
 # Sampled pages whose headings are found to know the levels in use.
 _HEADED_PAGES = 12
@@ -57,12 +60,14 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
     pages, _problems = reading.read(path, sample(len(document)))
     _complete(document, pages)
     entries = outline(document)
-    body, ladder = _sizes(pages.values())
+    body, ladder, texts = _sizes(pages.values())
     found = {
         "outline": entries,
         "forms": bool(document.get_formtype()),
         "body": body,
+        "bold_body": _is_bold(pages.values(), body),
         "ladder": ladder,
+        "texts": texts,
         "levels": _levels(pages.values(), ladder, entries),
         **running_survey.survey(list(pages.values()), body),
     }
@@ -96,31 +101,44 @@ def sample(total: int) -> list[int]:
     return sorted({1 + index * (total - 1) // (SAMPLE - 1) for index in range(SAMPLE)})
 
 
-def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
-    """The most frequent type size, and the larger sizes of headings, largest first."""
+def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float], list[float]]:
+    """The most frequent type size, the larger sizes of headings, largest first, and larger sizes of other text."""
     characters: Counter[float] = Counter()
+    words: Counter[float] = Counter()
     for page in pages:
         for piece in page.pieces:
             characters[round(piece.size * 2) / 2] += len(piece.text)
+            if not piece.mono:
+                words[round(piece.size * 2) / 2] += len(piece.text)
     if not characters:
-        return 0.0, []
-    body = max(characters, key=lambda size: (characters[size], size))
+        return 0.0, [], []
+    # Listings may be longer than the text between them, and in smaller type.
+    text = words if 4 * words.total() > characters.total() else characters
+    body = max(text, key=lambda size: (text[size], size))
     ladder: list[float] = []
+    most = _MOST_HEADINGS * characters.total() if characters.total() > _LONG else characters.total()
+    texts = [size for size, count in characters.items() if size >= body * _LARGER and count > most]
     # A drop cap is large but not a heading.
-    large = (size for size, count in characters.items() if size >= body * _LARGER and count >= _HEADING_LENGTH)
+    large = (size for size, count in characters.items() if size >= body * _LARGER and _HEADING_LENGTH <= count <= most)
     for size in sorted(large, reverse=True):
         if not ladder or size < ladder[-1] * (1 - _SAME_SIZE):
             ladder.append(size)
-    return body, ladder[:_LEVELS]
+    return body, ladder[:_LEVELS], sorted(texts)
+
+
+def _is_bold(pages: Iterable[RawPage], body: float) -> bool:
+    """Whether most of the text is bold, so that bold type is no sign of a heading."""
+    texts = [piece for page in pages for piece in page.pieces if abs(piece.size - body) <= _SAME_SIZE * body]
+    return 2 * sum(len(piece.text) for piece in texts if piece.bold) > sum(len(piece.text) for piece in texts)
 
 
 def _levels(pages: Iterable[RawPage], ladder: list[float], entries: list[list[Any]]) -> list[int]:
     """Level of each heading size: the outline's level for titles of that size, or one below the next larger size."""
-    known = headings.titles(entries)
+    known = outline_titles.titles(entries)
     said: dict[int, list[int]] = defaultdict(list)
     for page in pages:
         for line in layout.lines(page.pieces) if page.number in known else ():
-            level = headings.outlined_level(line.text, known[page.number])
+            level = outline_titles.outlined_level(line.text, known[page.number])
             index = headings.rung(line.size, ladder)
             if level is not None and index is not None:
                 said[index].append(level)

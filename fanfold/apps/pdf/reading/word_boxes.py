@@ -7,10 +7,10 @@ from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fanfold.apps.pdf.characters.glyphs import OwnText
+from fanfold.apps.pdf.characters.pdfium_text import SIMPLIFIED
 from fanfold.apps.pdf.markdown import cleaning
 from fanfold.apps.pdf.markdown.pieces import Piece
-from fanfold.apps.pdf.reading.glyphs import OwnText
-from fanfold.apps.pdf.reading.pdfium_text import SIMPLIFIED
 
 Edges = tuple[float, float, float, float]
 """Left, top, right and bottom on the displayed page, in points."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fanfold.apps.pdf.markdown.inline import escaped
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
+from fanfold.apps.pdf.tables import spaced
+from fanfold.apps.pdf.tables.judging import is_table
 
 # In multiples of the type size: maximum distance of a line from the table, of a cell from its column, and between pieces of
 # one cell.
@@ -26,7 +29,7 @@ def absorb(lines: Sequence[Line]) -> list[Line]:
         if above is not None and above.table is not None and _takes(above, line):
             continue
         if line.table is not None and above is not None and above.table is None and _is_head(above, line.table):
-            line.table.rows.insert(0, [_text(cell) for cell in _cells(above)])
+            _add(line.table, [[_text(cell) for cell in _cells(above)]], 0)
             kept.pop()
         kept.append(line)
     return kept
@@ -74,26 +77,38 @@ def _grid(rows: list[Line]) -> list[Line]:
     columns = [(min(row[i][0].x0 for row in cells), max(row[i][-1].x1 for row in cells)) for i in range(count)]
     texts = [[_text(cell) for cell in row] for row in cells]
     box = (min(row.x0 for row in rows), first.y0, max(row.x1 for row in rows), rows[-1].y1)
-    return [Line("", *box, 0.0, False, False, [], Table(texts, columns, *box))]
+    pieces = [piece for row in rows for piece in row.pieces]
+    made = spaced.build(pieces, None)
+    if made is None or made.spans or len(made.columns) != count:
+        made = Table(texts, columns, *box)
+    return [Line("", *box, 0.0, False, False, [], made)] if is_table(made, pieces, first.size) else rows
 
 
 def _takes(holder: Line, line: Line) -> bool:
     """Add a line or table part to the table above if it continues that table."""
     table = holder.table
-    if table is None:
+    if table is None or table.is_ruled:
         return False
     if line.table is not None:
         size = (line.y1 - line.y0) / max(len(line.table.rows), 1)
         if not _same_columns(table, line.table) or line.y0 - holder.y1 > size:
             return False
-        table.rows.extend(line.table.rows)
+        _add(table, line.table.rows)
     else:
         row = _row(table, line)
         if row is None or line.y0 - holder.y1 > _NEAR * line.size:
             return False
-        table.rows.append(row)
+        _add(table, [row])
     holder.y1 = line.y1
     return True
+
+
+def _add(table: Table, rows: list[list[str]], at: int | None = None) -> None:
+    """Add rows to a table, whose other cells are then known as text only."""
+    place = len(table.rows) if at is None else at
+    table.rows[place:place] = rows
+    if table.marked is not None:
+        table.marked[place:place] = [[escaped(cell) for cell in row] for row in rows]
 
 
 def _same_columns(one: Table, other: Table) -> bool:
@@ -118,7 +133,7 @@ def _row(table: Table, line: Line) -> list[str] | None:
 
 def _is_head(line: Line, table: Table) -> bool:
     """Whether the line directly above a table is its header: as many cells, each above its column."""
-    if not line.bold or table.y0 - line.y1 > _HEAD_NEAR * line.size:
+    if table.is_ruled or not line.bold or table.y0 - line.y1 > _HEAD_NEAR * line.size:
         return False
     cells = _cells(line)
     return len(cells) == len(table.columns) and all(

@@ -12,16 +12,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fanfold.apps.pdf.characters import surrogates, vertical
+from fanfold.apps.pdf.characters.glyph_runs import Glyph, runs, spaced
+from fanfold.apps.pdf.characters.repairs import repair
+from fanfold.apps.pdf.characters.type_spans import TypeSpans
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, style
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading.angles import Angled
 from fanfold.apps.pdf.reading.kept_text import letters, share_kept
-from fanfold.apps.pdf.reading.repairs import repair
-from fanfold.apps.pdf.reading.type_spans import TypeSpans
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -29,30 +30,13 @@ if TYPE_CHECKING:
 _FONT_NAME_BYTES = 128
 # A page of which the layout engine found fewer letters is read again, and not repaired.
 _ENOUGH = 0.9
+# This many lost digits are a page number, which can be added.
+_FEW_DIGITS = 4
 # pdfium returns device positions in whole pixels; this many per point.
 _PIXELS = 100
+_FAR = 10_000
 # In multiples of the type size: the same character this close is drawn twice, to look bold.
 _SAME_PLACE = 0.1
-# In multiples of the type size: a larger gap or step back starts a new piece; a step off the line starts a new line.
-_GAP = 1.5
-_BACK = 0.6
-_STEP = 0.35
-_SPACE = 0.18
-_SAME_ANGLE = 2.0
-_SAME_SIZE = 0.25
-
-
-@dataclass(slots=True)
-class Glyph:
-    """One character: its position on the baseline, in points from the top left of the displayed page, and its box."""
-
-    text: str
-    x: float
-    y: float
-    box: tuple[float, float, float, float]
-    size: float
-    angle: float
-    index: int
 
 
 class OwnText:
@@ -71,6 +55,11 @@ class OwnText:
         return found
 
     @cached_property
+    def units(self) -> str:
+        """The same text as UTF-16 code units, which is how pdfium counts characters."""
+        return surrogates.split(self.text)
+
+    @cached_property
     def letters(self) -> Counter[str]:
         """Its letters and digits."""
         return letters(self.text)
@@ -78,13 +67,13 @@ class OwnText:
     @cached_property
     def type_spans(self) -> TypeSpans:
         """How the characters are set."""
-        return TypeSpans(self.document, self.page, self.textpage, self.text)
+        return TypeSpans(self.document, self.page, self.textpage, self.units)
 
     @cached_property
     def glyphs(self) -> list[Glyph]:
         """The visible characters: those on the page, each once."""
         found: list[Glyph] = []
-        seen: set[tuple[str, int, int]] = set()
+        seen: set[tuple[str, int, int, int]] = set()
         before: Glyph | None = None
         is_twice = False
         for index in range(self.textpage.count_chars()):
@@ -106,7 +95,7 @@ class OwnText:
 
     def pieces(self) -> list[Angled]:
         """The page as pieces, each with its angle."""
-        return [self._piece(run) for run in _runs(self.glyphs) if any(glyph.text.strip() for glyph in run)]
+        return [self._piece(run) for run in runs(self.glyphs) if any(glyph.text.strip() for glyph in run)]
 
     def _glyph(self, index: int) -> Glyph | None:
         import pypdfium2.raw as raw
@@ -116,7 +105,10 @@ class OwnText:
         matrix = raw.FS_MATRIX()
         if code == 0 or not raw.FPDFText_GetCharOrigin(self.textpage, index, x, y):
             return None
-        text = "-" if code in (2, 0xFFFE) else chr(code)
+        if surrogates.is_second(code):
+            return None
+        second = raw.FPDFText_GetUnicode(self.textpage, index + 1) if surrogates.is_first(code) else 0
+        text = "-" if code in (2, 0xFFFE) else surrogates.character(code, second)
         raw.FPDFText_GetMatrix(self.textpage, index, matrix)
         start, end = self._shown(x.value, y.value), self._shown(x.value + matrix.a, y.value + matrix.b)
         angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0])) if start != end else 0.0
@@ -162,14 +154,24 @@ class OwnText:
             return (start[0], start[1] - size, start[0] + size, start[1])
         return (left, top, right, bottom)
 
-    def _shown(self, x: float, y: float) -> tuple[float, float]:
-        """A position on the displayed page, after rotation and cropping, from the top left."""
+    @cached_property
+    def _turn(self) -> tuple[float, ...]:
+        """How positions on the page become positions on the displayed page, after rotation and cropping: asked once."""
         import pypdfium2.raw as raw
 
-        left, top = ctypes.c_int(), ctypes.c_int()
         size = (round(self.width * _PIXELS), round(self.height * _PIXELS))
-        raw.FPDF_PageToDevice(self.page, 0, 0, *size, 0, x, y, left, top)
-        return left.value / _PIXELS, top.value / _PIXELS
+        corners = []
+        for x, y in ((0, 0), (_FAR, 0), (0, _FAR)):
+            left, top = ctypes.c_int(), ctypes.c_int()
+            raw.FPDF_PageToDevice(self.page, 0, 0, *size, 0, x, y, left, top)
+            corners.append((left.value / _PIXELS, top.value / _PIXELS))
+        (x0, y0), (x1, y1), (x2, y2) = corners
+        return x0, y0, (x1 - x0) / _FAR, (y1 - y0) / _FAR, (x2 - x0) / _FAR, (y2 - y0) / _FAR
+
+    def _shown(self, x: float, y: float) -> tuple[float, float]:
+        """A position on the displayed page, from the top left."""
+        left, top, right, down, up_right, up = self._turn
+        return left + x * right + y * up_right, top + x * down + y * up
 
     def _piece(self, run: list[Glyph]) -> Angled:
         import pypdfium2.raw as raw
@@ -181,7 +183,7 @@ class OwnText:
         boxes = [glyph.box for glyph in run if glyph.text.strip()]
         x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
         x1, y1 = max(box[2] for box in boxes), max(box[3] for box in boxes)
-        return Piece(_spaced(run), x0, y0, x1, y1, first.size, bold, mono), first.angle
+        return Piece(spaced(run), x0, y0, x1, y1, first.size, bold, mono), first.angle
 
 
 @contextmanager
@@ -209,7 +211,11 @@ def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | No
 
 def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | None:
     """The page as the layout engine read it, with what it lost or, if that is much, as pdfium reads it."""
-    if own is None or (read is not None and not own.letters - letters(read.text)):
+    if own is None:
+        return read
+    if read is not None and (turned := vertical.page(read, own)) is not None:
+        return turned
+    if read is not None and not own.letters - letters(read.text):
         return read
     if read is not None:
         # Text drawn twice or outside the page was not lost.
@@ -221,7 +227,7 @@ def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | N
     page = RawPage(number, own.width, own.height)
     turning.place(page, own.pieces())
     if read is not None:
-        page.tables, page.filled_in = read.tables, read.filled_in
+        page.tables, page.rules, page.filled_in = read.tables, read.rules, read.filled_in
         page.pieces.extend(read.filled_in)
     return page
 
@@ -232,66 +238,20 @@ def _has_most(read: RawPage, wanted: Counter[str]) -> bool:
     With a Chinese font of the machine, the layout engine confuses digits of text whose font is not in the file.
     """
     digits = Counter({letter: count for letter, count in wanted.items() if letter.isdigit()})
-    return min(share_kept(wanted, [read.text]), share_kept(digits, [read.text])) >= _ENOUGH
+    few = (digits - letters(read.text)).total() <= _FEW_DIGITS
+    return share_kept(wanted, [read.text]) >= _ENOUGH and (few or share_kept(digits, [read.text]) >= _ENOUGH)
 
 
-def _is_drawn_twice(glyph: Glyph, seen: set[tuple[str, int, int]]) -> bool:
-    """Whether the same character was already drawn at this position; records it if not."""
-    cell = _SAME_PLACE * glyph.size
+def _is_drawn_twice(glyph: Glyph, seen: set[tuple[str, int, int, int]]) -> bool:
+    """Whether the same character was already drawn at this position in this size; records it if not.
+
+    Positions are counted in cells that depend on the size, so they compare only within one size.
+    """
+    size = max(round(glyph.size), 1)
+    cell = _SAME_PLACE * size
     column, row = math.floor(glyph.x / cell), math.floor(glyph.y / cell)
     near = itertools.product((column - 1, column, column + 1), (row - 1, row, row + 1))
-    if any((glyph.text, *place) in seen for place in near):
+    if any((glyph.text, size, *place) in seen for place in near):
         return True
-    seen.add((glyph.text, column, row))
+    seen.add((glyph.text, size, column, row))
     return False
-
-
-def _runs(glyphs: list[Glyph]) -> Iterator[list[Glyph]]:
-    """Characters that follow each other on one line."""
-    run: list[Glyph] = []
-    for glyph in glyphs:
-        if glyph.text in "\r\n":
-            continue
-        if run and not _follows(run[-1], glyph):
-            yield run
-            run = []
-        run.append(glyph)
-    if run:
-        yield run
-
-
-def _follows(before: Glyph, glyph: Glyph) -> bool:
-    if abs((glyph.angle - before.angle + 180) % 360 - 180) > _SAME_ANGLE:
-        return False
-    size = max(before.size, glyph.size)
-    if abs(before.size - glyph.size) > _SAME_SIZE * size and glyph.text.strip() and before.text.strip():
-        return False
-    along, across = _steps(before, glyph)
-    end = along - _advance(before)
-    return abs(across) < _STEP * size and -_BACK * size - _advance(before) < end < _GAP * size
-
-
-def _steps(before: Glyph, glyph: Glyph) -> tuple[float, float]:
-    """Distance between two characters, along the line and across it."""
-    radians = math.radians(before.angle)
-    right, down = glyph.x - before.x, glyph.y - before.y
-    return right * math.cos(radians) + down * math.sin(radians), down * math.cos(radians) - right * math.sin(radians)
-
-
-def _advance(glyph: Glyph) -> float:
-    """Extent of a character along its line."""
-    left, top, right, bottom = glyph.box
-    sine, cosine = abs(math.sin(math.radians(glyph.angle))), abs(math.cos(math.radians(glyph.angle)))
-    return right - left if cosine > sine else bottom - top
-
-
-def _spaced(run: list[Glyph]) -> str:
-    """The text of a run, with spaces where there are gaps."""
-    text = run[0].text
-    for before, glyph in itertools.pairwise(run):
-        along, _ = _steps(before, glyph)
-        wide = along - _advance(before) > _SPACE * max(before.size, glyph.size)
-        if wide and before.text.strip() and glyph.text.strip():
-            text += " "
-        text += glyph.text
-    return " ".join(text.split())

@@ -6,9 +6,11 @@ character. pdfium has both for every character; a piece is located in pdfium's t
 
 from __future__ import annotations
 
+from fanfold.apps.pdf.characters import surrogates
+from fanfold.apps.pdf.characters.glyphs import OwnText
+from fanfold.apps.pdf.characters.type_spans import TypeSpans
 from fanfold.apps.pdf.markdown import cleaning
-from fanfold.apps.pdf.markdown.pieces import BOLD, MONO, Piece
-from fanfold.apps.pdf.reading.glyphs import OwnText
+from fanfold.apps.pdf.markdown.pieces import BOLD, MONO, SUB, SUP, Piece
 from fanfold.apps.pdf.reading.kept_text import letters
 
 SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
@@ -16,33 +18,68 @@ SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\
 # How far, in points, a character may be from the box of its piece; and how many copies of a text are looked at.
 _NEAR = 2.0
 _MOST_PLACES = 40
+_LEAST_LOOSE = 6
 _HYPHENS = str.maketrans("\x02\ufffe", "--")
 
 
 def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
     """Restore quotes and dashes in the pieces and record how their characters are set; returns the page's links."""
-    original = own.text
+    original = own.units
     simple = original.translate(SIMPLIFIED)
     # pdfium omits characters it cannot map, and then text and font indexes differ.
     spans = own.type_spans if len(original) == own.textpage.count_chars() else None
     position = 0
-    for piece in pieces:
+    loose: _Loose | None = None
+    for piece in (piece for piece in pieces if piece.text):
         start = _place(own, simple, piece, position)
         if start < 0:
             if cleaning.is_right_to_left(piece.text):
                 _turn_around(own, piece)
+            elif spans is not None and piece.text.isprintable():
+                loose = loose or _Loose(simple)
+                _set_loosely(piece, loose.indexes(piece.text), spans)
             continue
-        position = start + len(piece.text)
+        position = start + len(surrogates.split(piece.text))
         piece.text = original[start:position].translate(
             _HYPHENS
         )  # pdfium's own signs for a hyphen at the end of a line
         if spans is not None:
             flags = spans.flags(start, position)
-            if flags[0] != flags[len(flags) // 2]:
-                # The layout engine knows the type size of the first character only.
-                piece.size *= spans.size(start + len(flags) // 2) / (spans.size(start) or 1.0) or 1.0
+            if any(flag != flags[0] for flag in flags):
+                # The layout engine knows the type size of the first character only, which may be raised.
+                usual = max(set(flags), key=lambda flag: (not flag & (SUP | SUB), flags.count(flag)))
+                piece.size *= spans.size(start + flags.index(usual)) / (spans.size(start) or 1.0) or 1.0
             _set(piece, flags)
+        piece.text = surrogates.joined(piece.text)
     return [address for _, _, address in spans.links] if spans is not None else []
+
+
+class _Loose:
+    """pdfium's text without its spaces and line ends, some of which the layout engine does not have."""
+
+    def __init__(self, text: str) -> None:
+        self._places = [at for at, letter in enumerate(text) if not letter.isspace()]
+        self._text = "".join(text[at] for at in self._places)
+
+    def indexes(self, text: str) -> list[int] | None:
+        """Where the characters of a text are, -1 for its spaces; None if it is there never or more than once."""
+        wanted = "".join(text.split())
+        first = self._text.find(wanted)
+        if len(wanted) < _LEAST_LOOSE or first < 0 or self._text.find(wanted, first + 1) >= 0:
+            return None
+        places = iter(self._places[first : first + len(wanted)])
+        return [-1 if letter.isspace() else next(places) for letter in text]
+
+
+def _set_loosely(piece: Piece, indexes: list[int] | None, spans: TypeSpans) -> None:
+    """Record how the characters of a piece are set that pdfium's text has with other spaces."""
+    if indexes is None:
+        return
+    flags = [spans.flags(index, index + 1)[0] if index >= 0 else 0 for index in indexes]
+    for at in range(1, len(flags) - 1):
+        if indexes[at] < 0:
+            flags[at] = flags[at - 1] & flags[at + 1]
+    _set(piece, flags)
 
 
 def _turn_around(own: OwnText, piece: Piece) -> None:
@@ -54,12 +91,13 @@ def _turn_around(own: OwnText, piece: Piece) -> None:
 
 def _place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
     """Where a piece is in pdfium's text; if its text is there several times, by its place on the page."""
-    first = simple.find(piece.text)
-    if first < 0 or simple.find(piece.text, first + 1) < 0:
+    text = surrogates.split(piece.text)
+    first = simple.find(text)
+    if first < 0 or simple.find(text, first + 1) < 0:
         return first
     box = piece.shown or (piece.x0, piece.y0, piece.x1, piece.y1)
     for begin in (position, 0):
-        at = simple.find(piece.text, begin)
+        at = simple.find(text, begin)
         for _ in range(_MOST_PLACES):
             if at < 0:
                 break
@@ -67,8 +105,8 @@ def _place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
             x, y = (left + right) / 2, (top + bottom) / 2
             if box[0] - _NEAR <= x <= box[2] + _NEAR and box[1] - _NEAR <= y <= box[3] + _NEAR:
                 return at
-            at = simple.find(piece.text, at + 1)
-    at = simple.find(piece.text, position)
+            at = simple.find(text, at + 1)
+    at = simple.find(text, position)
     return at if at >= 0 else first
 
 
@@ -82,7 +120,7 @@ def _set(piece: Piece, flags: list[int]) -> None:
     start = 0
     for end in range(1, len(flags) + 1):
         if end == len(flags) or flags[end] != flags[start]:
-            part = cleaning.characters(piece.text[start:end])
+            part = surrogates.joined(cleaning.characters(piece.text[start:end]))
             text, start, settings = text + part, end, [*settings, *([flags[start]] * len(part))]
     inked = [flag for letter, flag in zip(text, settings, strict=True) if letter.isalnum()] or settings
     piece.text, piece.flags = text, settings

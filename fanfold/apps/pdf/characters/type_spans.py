@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,16 @@ from fanfold.apps.pdf.markdown.pieces import BOLD, ITALIC, LINK, MONO, SUB, SUP,
 _FONT_NAME_BYTES = 128
 _FORCED_BOLD, _ITALIC_FLAG, _FIXED_FLAG = 1 << 18, 1 << 6, 1
 _BOLD_WEIGHT = 600
+# pdfium derives the weight from the width of the stems, which is wide of the mark for monospaced fonts and others.
+_PLAIN = re.compile(r"regular|roman|light|book|normal|-rg|text$|mono|italic$|oblique$", re.IGNORECASE)
 # A superscript or subscript has at most this many characters, is this much smaller than the text beside it, and this much
 # of its type size above or below the baseline.
 _LONGEST_SCRIPT = 8
 _SMALLER = 0.88
 _RAISED = 0.18
 _LOWERED = 0.06
+# In multiples of the type size: the distance between the last character of an object and the next object on the line.
+_NEAR = 1.3
 _MOST_LINKS = 500
 _MOST_MEASURED = 1500
 
@@ -80,12 +85,28 @@ class TypeSpans:
     def _beside(self, at: int) -> Iterator[_Span]:
         """The objects before and after, if they are on the same line."""
         span = self._spans[at]
-        if at and not set("\r\n") & set(self._text[self._spans[at - 1].end - 1 : span.start + 1]):
+        if at and self._is_near(self._spans[at - 1], span):
             yield self._spans[at - 1]
-        if at + 1 < len(self._spans) and not set("\r\n") & set(
-            self._text[span.end - 1 : self._spans[at + 1].start + 1]
-        ):
+        if at + 1 < len(self._spans) and self._is_near(span, self._spans[at + 1]):
             yield self._spans[at + 1]
+
+    def _is_near(self, before: _Span, after: _Span) -> bool:
+        """Whether no line ends between two objects. pdfium also ends a line before and after some raised characters."""
+        if not set("\r\n") & set(self._text[before.end - 1 : after.start + 1]):
+            return True
+        if not self._inked(before) or not self._inked(after):
+            return False
+        last = before.start + len(self._text[before.start : before.end].rstrip()) - 1
+        (x, y), (next_x, next_y, size) = self._origin(last), self._measure(after)
+        usual = max(size, self._measure(before)[2])
+        return 0 < next_x - x < _NEAR * usual and abs(next_y - y) < 0.7 * usual
+
+    def _origin(self, index: int) -> tuple[float, float]:
+        import pypdfium2.raw as raw
+
+        x, y = ctypes.c_double(), ctypes.c_double()
+        raw.FPDFText_GetCharOrigin(self._textpage, index, x, y)
+        return x.value, y.value
 
     def _raised(self, span: _Span, other: _Span) -> int:
         if other.flags & (SUP | SUB) or not self._inked(other):
@@ -160,10 +181,11 @@ def _settings(font: Any) -> int:
 
     name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
     raw.FPDFFont_GetBaseFontName(font, name, _FONT_NAME_BYTES)
-    bold, mono, italic = style(name.value.decode("utf-8", "replace"))
+    known = name.value.decode("utf-8", "replace")
+    bold, mono, italic = style(known)
     flags = raw.FPDFFont_GetFlags(font)
-    if raw.FPDFFont_GetIsEmbedded(font) == 1 and raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT:
-        bold = True
+    if not _PLAIN.search(known) and raw.FPDFFont_GetIsEmbedded(font) == 1:
+        bold = bold or raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT
     found = BOLD if bold or (flags > 0 and flags & _FORCED_BOLD) else 0
     found |= ITALIC if italic or (flags > 0 and flags & _ITALIC_FLAG) else 0
     return found | (MONO if mono or (flags > 0 and flags & _FIXED_FLAG and not name.value) else 0)

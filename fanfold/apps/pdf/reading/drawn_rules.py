@@ -1,0 +1,55 @@
+"""Reads the straight lines of a page, which show where tables, footnotes and boxes are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fanfold.apps.pdf.markdown.pieces import Rules
+
+# A page with more lines is a drawing.
+_MOST = 4000
+# In points: a shorter line is a mark; lines this close are one line; pieces of a line may be this far apart.
+_SHORTEST = 4.0
+_SAME = 1.2
+_GAP = 3.0
+_WHITE = ("ffffffff", "00ffffff")
+
+
+def rules_of(lines: Sequence[Any]) -> Rules:
+    """The level and upright lines, with their parts joined."""
+    if len(lines) > _MOST:
+        return Rules()
+    level: list[tuple[float, float, float]] = []
+    upright: list[tuple[float, float, float]] = []
+    for line in lines:
+        x0, y0, x1, y1 = line.x1, line.y1, line.x2, line.y2
+        if (line.stroke_color if line.stroke else line.fill_color) in _WHITE:
+            continue
+        if abs(y0 - y1) < 1 and abs(x0 - x1) >= _SHORTEST:
+            level.append(((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
+        elif abs(x0 - x1) < 1 and abs(y0 - y1) >= _SHORTEST:
+            upright.append(((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
+    return Rules(joined(level), joined(upright))
+
+
+def joined(lines: Iterable[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Lines at the same height that touch, as one."""
+    found: list[tuple[float, float, float]] = []
+    row: list[tuple[float, float, float]] = []
+    for line in sorted(lines):
+        if row and line[0] - row[0][0] > _SAME:
+            found.extend(_row(row))
+            row = []
+        row.append(line)
+    return found + _row(row)
+
+
+def _row(lines: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    found: list[tuple[float, float, float]] = []
+    for height, start, end in sorted(lines, key=lambda line: line[1]):
+        if found and start <= found[-1][2] + _GAP:
+            found[-1] = (found[-1][0], found[-1][1], max(found[-1][2], end))
+        else:
+            found.append((height, start, end))
+    return found

@@ -1,0 +1,1 @@
+"""Finds the tables of a page: by their rules, or by the white space between their columns."""

@@ -1,0 +1,58 @@
+"""Finds the tables of a page that hold all the text of their area."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
+from fanfold.apps.pdf.reading.kept_text import letters
+from fanfold.apps.pdf.tables import ruled, spaced
+from fanfold.apps.pdf.tables.judging import is_table
+
+
+def find(page: RawPage, body: float) -> list[Table]:
+    """The tables of a page: drawn ones, those between rules, and those that the layout engine saw."""
+    found = [table for table in ruled.find(page.pieces, page.rules) if _holds(table, page.pieces, body)]
+    for table in spaced.between_rules(page.pieces, page.rules, found):
+        if not _overlaps(table, found) and _holds(table, page.pieces, body):
+            found.append(table)
+    for seen in page.tables:
+        if not _overlaps(seen, found):
+            found.extend(_rebuilt(seen, page, body))
+    return found
+
+
+def held(table: Table, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of a table."""
+    return table.pieces if table.pieces is not None else inside(pieces, table)
+
+
+def inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
+    """The pieces in the area of a table."""
+    left, top, right, bottom = 2 * table.x0 - 2, 2 * table.y0 - 2, 2 * table.x1 + 2, 2 * table.y1 + 2
+    return [piece for piece in pieces if top <= piece.y0 + piece.y1 <= bottom and left <= piece.x0 + piece.x1 <= right]
+
+
+def _holds(table: Table, pieces: Sequence[Piece], body: float) -> bool:
+    """Whether a table is one, and holds all the text of its area; if not, the plain lines are better."""
+    there = inside(pieces, table)
+    told = letters("".join("".join(row) for row in table.rows))
+    return not letters("".join(piece.text for piece in there)) - told and is_table(table, there, body)
+
+
+def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
+    """A table of the layout engine, with the text of the page's own pieces if they have the same columns."""
+    if not _holds(seen, page.pieces, body):
+        return []
+    made = spaced.build(inside(page.pieces, seen), None)
+    if made is None or len(made.columns) < len(seen.columns) or len(made.rows) < len(seen.rows):
+        return [seen]
+    if made.spans or not _holds(made, page.pieces, body):
+        return [seen]
+    return [made]
+
+
+def _overlaps(table: Table, others: Sequence[Table]) -> bool:
+    return any(
+        table.x0 < other.x1 and other.x0 < table.x1 and table.y0 < other.y1 and other.y0 < table.y1 for other in others
+    )

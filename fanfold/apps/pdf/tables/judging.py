@@ -1,0 +1,113 @@
+"""Tells tables from what only looks like one: columns of text, lists, headings with their numbers, contents, code."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+from fanfold.apps.pdf.markdown.pieces import Piece, Table
+
+# A longer cell is a paragraph.
+_LONGEST_CELL = 400
+_BULLETS = re.compile("[•●▪■◦○]")
+_BULLET = re.compile(r"[•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔❖\uf0b7\uf0a7\uf0d8–—*·-]")
+_SECTION = re.compile(r"(?:§\s*)?(?:\d{1,2}(?:\.\d{1,3})*\.?|[A-Z](?:\.\d{1,3})*\.?|[IVX]{1,5}\.?)")
+_MARKER = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[\w+]{1,12}\]|\d{1,3}")
+_PAGE = re.compile(r"\d{1,4}|[ivxl]{1,6}|[A-Z]-?\d{1,3}")
+# Entries of a list are sentences, and cells are not.
+_SENTENCE = 45
+# Rows of text are longer than this.
+_LONG_ROW = 55
+
+
+def is_table(table: Table, pieces: Sequence[Piece], body: float) -> bool:
+    """Whether an area that looks like a table is one."""
+    if _is_prose(table) or is_listing(pieces):
+        return False
+    if table.is_ruled:
+        return True
+    others = (_is_list(table), _is_stretched(table), _is_cut_text(table), is_contents(table))
+    return not any(others) and not _has_headings(table, pieces, body)
+
+
+def _is_prose(table: Table) -> bool:
+    """Whether columns of text or a list were misread as a table: one column, whole paragraphs, or bullets in its cells."""
+    cells = [cell for row in table.rows for cell in row if cell.strip()]
+    if max(map(len, table.rows)) < 2:
+        return True
+    return any(len(cell) > _LONGEST_CELL or len(_BULLETS.findall(cell)) > 2 for cell in cells) and len(cells) < 12
+
+
+def is_listing(pieces: Sequence[Piece]) -> bool:
+    """Whether most of an area is code."""
+    total = sum(len(piece.text) for piece in pieces)
+    return total > 0 and 2 * sum(len(piece.text) for piece in pieces if piece.mono) > total
+
+
+def _has_headings(table: Table, pieces: Sequence[Piece], body: float) -> bool:
+    """Whether rows are headings with their numbers: "5 | Implementation" in large or bold type."""
+    numbers = [row[0] for row in table.rows if row and row[0]]
+    if len(table.columns) > 3 or not any(_SECTION.fullmatch(number) for number in numbers):
+        return False
+    for piece in pieces:
+        if _SECTION.fullmatch(piece.text) and (piece.size >= 1.12 * body or piece.bold):
+            beside = [
+                other
+                for other in pieces
+                if other is not piece and abs(other.y0 + other.y1 - piece.y0 - piece.y1) < piece.size
+            ]
+            if beside and all(other.size >= 1.12 * body or other.bold for other in beside):
+                return True
+    return False
+
+
+def is_contents(table: Table) -> bool:
+    """Whether a table of contents or an index was read as a table: its last column holds page numbers and nothing else."""
+    last = [row[-1] for row in table.rows if row[-1].strip()]
+    if len(last) < 2 or len(last) < 0.6 * len(table.rows) or len(table.columns) > 4:
+        return False
+    if not all(_PAGE.fullmatch(word.strip(",")) for cell in last for word in cell.replace("–", " ").split()):
+        return False
+    numbered = sum(_SECTION.match(row[0]) is not None for row in table.rows)
+    pages = [int(cell.split()[0]) for cell in last if cell.split()[0].isdigit()]
+    is_rising = pages == sorted(pages) and len(pages) > 1
+    listed = sum("," in cell for cell in last)
+    return (
+        (2 * numbered >= len(table.rows) and is_rising)
+        or any("..." in cell for row in table.rows for cell in row)
+        or (len(table.columns) == 2 and listed > 0 and not is_rising)
+    )
+
+
+def _is_list(table: Table) -> bool:
+    """Whether a list was read as a table: markers in the first column and sentences in the second one."""
+    if len(table.columns) > 2:
+        return False
+    markers = [row[0].strip() for row in table.rows if row[0].strip()]
+    texts = [row[1] for row in table.rows if len(row) > 1 and row[1]]
+    if not markers or not texts:
+        return False
+    is_marked = all(_BULLET.fullmatch(marker) for marker in markers)
+    is_numbered = sum(_MARKER.fullmatch(marker) is not None for marker in markers) >= 0.8 * len(markers)
+    return is_marked or (is_numbered and sum(map(len, texts)) / len(texts) > _SENTENCE)
+
+
+def _is_cut_text(table: Table) -> bool:
+    """Whether lines of text were cut at wide spaces: long rows whose first words continue a sentence, or fill them alone."""
+    rows = [[cell for cell in row if cell.strip()] for row in table.rows]
+    rows = [row for row in rows if row]
+    if len(table.columns) > 4 or sum(map(len, itertools.chain(*rows))) < _LONG_ROW * len(rows):
+        return False
+    inner = [row for row in rows if row[0][0].islower() or row[0][-1] in ",;"]
+    alone = [row for row in rows if len(row) == 1 and len(row[0]) > _SENTENCE]
+    return 2 * len(inner) >= len(rows) or 3 * len(alone) > len(rows)
+
+
+def _is_stretched(table: Table) -> bool:
+    """Whether wide spaces of justified lines were read as columns: hardly any row fills them."""
+    filled = [sum(1 for cell in row if cell.strip()) for row in table.rows]
+    width = len(table.columns)
+    if width < 3:
+        return False
+    return sum(2 * count > width for count in filled) <= max(1, 0.25 * len(filled)) and len(filled) > 2

@@ -1,0 +1,89 @@
+"""Tables are read by their rules and their columns; what only looks like a table is not one."""
+
+from pathlib import Path
+
+from tests.apps.pdf.test_textlayer import converted, sheet_of
+from tests.apps.pdf.writing import Sheet
+
+PROSE = "Rain in the northern basin has been declining since the first measurements were taken, which the tables show."
+
+
+def rule(sheet: Sheet, x0: float, y0: float, x1: float, y1: float) -> None:
+    """A straight line."""
+    sheet.operators.append(f"0.6 w {x0:g} {y0:g} m {x1:g} {y1:g} l S")
+
+
+def row(sheet: Sheet, y: float, cells: dict[float, str], font: str = "R") -> None:
+    """Cells on one line, by their left edges."""
+    for x, text in cells.items():
+        sheet.text(x, y, text, font, 10)
+
+
+def test_a_cell_without_a_rule_inside_covers_several_columns_and_rows(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y in (700, 660, 640):
+        rule(sheet, 64, y, 304, y)
+    rule(sheet, 144, 680, 304, 680)
+    for x, top in ((64, 700), (144, 700), (224, 680), (304, 700)):
+        rule(sheet, x, 640, x, top)
+    row(sheet, 676, {70: "Region"}, "B")
+    row(sheet, 686, {150: "Season"}, "B")
+    row(sheet, 666, {150: "Summer", 230: "Winter"}, "B")
+    row(sheet, 646, {70: "North", 150: "12.5", 230: "30.1"})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert '<tr><th rowspan="2">Region</th><th colspan="2">Season</th></tr>' in page.markdown
+    assert "<tr><th>Summer</th><th>Winter</th></tr>" in page.markdown
+    assert "<tr><td>North</td><td>12.5</td><td>30.1</td></tr>" in page.markdown
+
+
+def test_rows_between_three_rules_are_rows_and_their_header_is_above_the_second_rule(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y in (700, 672, 600):
+        rule(sheet, 64, y, 400, y)
+    row(sheet, 688, {70: "Station", 200: "Mean", 300: "Share"}, "B")
+    row(sheet, 677, {300: "in percent"}, "B")
+    for number in range(4):
+        row(sheet, 656 - 16 * number, {70: f"Lake {number}", 200: f"{number}.5", 300: f"{10 * number}"})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| Station | Mean | Share in percent |" in page.markdown
+    assert "| Lake 3 | 3.5 | 30 |" in page.markdown
+
+
+def test_values_below_each_other_in_one_drawn_row_are_rows(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y in (700, 680, 610):
+        rule(sheet, 64, y, 304, y)
+    for x in (64, 184, 304):
+        rule(sheet, x, 610, x, 700)
+    row(sheet, 686, {70: "Kind", 190: "Count"}, "B")
+    for number, kind in enumerate(("alder", "birch", "cedar", "elm")):
+        row(sheet, 666 - 15 * number, {70: kind, 190: str(7 * number)})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| cedar | 14 |" in page.markdown
+
+
+def test_headings_with_their_numbers_apart_are_no_table(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y, number, title in ((640, "5", "Implementation"), (610, "5.1", "Initial set up"), (580, "5.1.1", "Options")):
+        sheet.text(64, y, number, "B", 14)
+        sheet.text(110, y, title, "B", 14)
+    sheet.y = 550
+    sheet.paragraph(PROSE)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "|" not in page.markdown
+    assert [line.lstrip("# ") for line in page.markdown.split("\n") if line.startswith("#")] == [
+        "5 Implementation",
+        "5.1 Initial set up",
+        "5.1.1 Options",
+    ]
+
+
+def test_a_box_around_a_word_is_no_cell(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE, PROSE)
+    sheet.text(64, 600, "Press", size=10)
+    sheet.text(100, 600, "Enter", "M", 10)
+    sheet.operators.append("0.5 w 98 597 34 12 re S")
+    sheet.text(140, 600, "and wait.", size=10)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "|" not in page.markdown
+    assert "<table>" not in page.markdown
