@@ -23,8 +23,9 @@ from tests.apps.proofread.test_faulty_model import novel
 
 def run(name: str, make: Callable[[int, int], str], characters: int, folder: Path) -> dict[str, Any]:
     """Format a book through the faulty model, with a sound one behind it; then reject one change and merge again."""
-    per_paragraph = len(make(1, 300)) / 300
-    source = make(1, int(characters / per_paragraph))
+    count = 300
+    while len(source := make(1, count)) < characters:
+        count = 1 + int(1.02 * count * characters / len(source))
     path = folder / f"{name}.txt"
     path.write_text(source, encoding="utf-8")
     with Engine() as engine:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ai_server import AIServer
 from tests.apps.proofread.answering import in_english, replacing, served
-from tests.apps.proofread.archives import epub, members_of
+from tests.apps.proofread.archives import ONE, epub, members_of
 from tests.cli.shell import Shell
 from tests.conftest import environment_of
 
@@ -15,6 +15,8 @@ pytestmark = pytest.mark.one_database
 
 NOVEL = "It was a dark and stormy nigth.\n\nThe rain fell in torrents.\n"
 CORRECT = replacing(("nigth", "night"))
+CHINESE = ONE.replace("<pre>  code stays  </pre>", "<pre><code>code stays</code></pre>")
+"""A book whose only English words are code, which is not translated."""
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_a_folder_is_searched_for_books_but_not_for_results(shell: Shell, ai: AI
 def test_a_translation_that_stopped_for_its_terms_continues_to_the_end(
     shell: Shell, ai: AIServer, tmp_path: Path
 ) -> None:
-    (tmp_path / "book.epub").write_bytes(epub())
+    (tmp_path / "book.epub").write_bytes(epub(CHINESE))
     ai.answer(served(in_english))
     typed = ("translate", str(tmp_path / "book.epub"), "--to", "en", "--terms", "never")
     shell.type(*typed, "--no-straight-through")
@@ -78,7 +80,7 @@ def test_a_translation_that_stopped_for_its_terms_continues_to_the_end(
 
 def test_a_book_is_translated_in_its_format(shell: Shell, ai: AIServer, tmp_path: Path) -> None:
     book = tmp_path / "book.epub"
-    book.write_bytes(epub())
+    book.write_bytes(epub(CHINESE))
     ai.answer(served(in_english))
     told = shell.type("translate", str(book), "--to", "en", "--terms", "never")
     assert told.exit_code == 0, told.output

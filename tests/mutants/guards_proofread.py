@@ -8,6 +8,11 @@ ROOM, TESTS = "fanfold/apps/proofread", "apps/proofread"
 
 MUTANTS = (
     mutant(
+        "a changed text of a picture does not overwrite the paragraph around it",
+        Edit(f"{ROOM}/formats/epub.py", "while after < len(changes) and", "while False and"),
+        test=f"{TESTS}/test_epub.py::test_texts_of_pictures_inside_a_changed_paragraph_are_changed_in_their_place",
+    ),
+    mutant(
         "format mode compares every letter and digit",
         Edit(f"{ROOM}/checks/letters.py", "    if wanted == found:", "    if len(wanted) == len(found):"),
         test=f"{TESTS}/test_checks.py::test_every_fault_of_format_mode_is_found",
@@ -103,8 +108,8 @@ MUTANTS = (
         "a chunk that no service answered keeps its source",
         Edit(
             f"{ROOM}/stages/merging.py",
-            '                yield entry.get("block", entry["id"]), entry.get("ruled", entry["before"])',
-            '                yield entry.get("block", entry["id"]), ""',
+            '[(one.get("block", one["id"]), one.get("ruled", one["before"])) for one in given["entries"]]',
+            '[(one.get("block", one["id"]), "") for one in given["entries"]]',
         ),
         test=f"{TESTS}/test_pipeline.py::test_a_service_that_fails_is_an_error_of_the_chunk_and_the_others_are_kept",
     ),

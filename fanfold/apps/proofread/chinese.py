@@ -10,6 +10,7 @@ CHINESE: dict[str, str] = {
     "broken_bytes": (
         "{file} 中有 {count} 处不是 {encoding} 文字，第一处在第 {first} 字节。未改动的段落会保留这些字节。"
     ),
+    "code_kept": "{file} 中有 {count} 段代码保持原样，没有发送。第一段的开头是 {first!r}。",
     "empty_file": "{file} 是空文件（0 字节）。是否复制完整？",
     "no_text": "{file} 中没有可读的文字。文件是否正确？",
     "binary_file": "{file} 不是文本文件：它看起来是{kind:word}。请给出 TXT、Markdown、EPUB 或 DOCX 文件。",

@@ -17,6 +17,8 @@ from fanfold.apps.proofread.review import actions
 from fanfold.apps.proofread.sentences import say_of_proofread
 
 ACCEPTS = (".txt", ".text", ".md", ".markdown", ".epub", ".docx")
+QUIET_SECONDS = 0.2
+"""Time without a decision before the book is merged again. Short, because such a merge reads only the changed chunks."""
 WORDS = ff.Vocabulary(
     task={
         "pending": "queued",
@@ -64,7 +66,9 @@ async def process(item: ff.ItemWork) -> dict[str, Any]:
     return await processed(item, Options.of_proofread(item.options))
 
 
-@proofread.merge(name="merge", gate=True, ready="queued", doing="running", retrying="running", timeout=900)
+@proofread.merge(
+    name="merge", gate=True, ready="queued", doing="running", retrying="running", timeout=900, quiet_seconds=QUIET_SECONDS
+)  # fmt: skip
 def merge(task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
     """Write the book from its chunks and the decisions about their changes."""
     from fanfold.apps.proofread.stages.merging import merged

@@ -15,6 +15,10 @@ ENGLISH: dict[str, str] = {
         "{count} {count:place|places} in {file} {count:is|are} not valid {encoding}; the first is at byte {first}. "
         "Paragraphs that are not changed keep these bytes."
     ),
+    "code_kept": (
+        "{count} {count:passage|passages} of code in {file} {count:was|were} kept as {count:it is|they are}, and not sent. "
+        "The first begins with {first!r}."
+    ),
     "empty_file": "{file} is empty (0 bytes). Was it copied completely?",
     "no_text": "{file} has no text that could be read. Is it the right file?",
     "binary_file": "{file} is not a text file: it looks like {kind:word}. Give a TXT, Markdown, EPUB or DOCX file.",

@@ -12,7 +12,7 @@ import fanfold as ff
 from fanfold.apps.proofread.estimating import expected_translation_calls
 from fanfold.apps.proofread.options import TRANSLATE_OPTIONS, Options
 from fanfold.apps.proofread.output import forms
-from fanfold.apps.proofread.pipeline import ACCEPTS, WORDS
+from fanfold.apps.proofread.pipeline import ACCEPTS, QUIET_SECONDS, WORDS
 from fanfold.apps.proofread.review import actions
 
 ANY_NUMBER = 1_000_000_000
@@ -93,7 +93,9 @@ async def process(item: ff.ItemWork) -> dict[str, Any]:
     return await processed(item, Options.of_translate(item.options))
 
 
-@translate.merge(name="merge", gate=True, ready="queued", doing="running", retrying="running", timeout=900)
+@translate.merge(
+    name="merge", gate=True, ready="queued", doing="running", retrying="running", timeout=900, quiet_seconds=QUIET_SECONDS
+)  # fmt: skip
 def merge(task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
     """Write the translated book from its chunks and the decisions about them."""
     from fanfold.apps.proofread.stages.merging import merged

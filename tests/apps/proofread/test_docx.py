@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanfold.apps.proofread.formats import Book, Tracked, read_book, write_book
-from fanfold.apps.proofread.formats.docx_runs import runs_text
+from fanfold.apps.proofread.formats.word.docx_runs import runs_text
 from tests.apps.proofread.archives import DOCUMENT, docx, members_of
 
 MAIN = "word/document.xml"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fanfold as ff
 from fanfold.apps.proofread.formats import Book, MarkerKind, read_book, write_book
-from tests.apps.proofread.archives import ONE, archive, epub, members_of
+from tests.apps.proofread.archives import ONE, PACKAGE, archive, epub, members_of
 
 PAGE = "OEBPS/text/one page.xhtml"
 
@@ -42,6 +42,7 @@ def test_all_text_is_found_in_reading_order(book: Book) -> None:
         ("paragraph", "整段&在一个 span 里"),
         ("paragraph", "他叫⟦1⟧子，公式 ⟦2⟧ 和 ⟦3⟧。"),
         ("paragraph", "没人想到的元素"),
+        ("paragraph", "code stays"),
         ("cell", "格子"),
         ("paragraph", "第一行"),
         ("paragraph", "第二行"),
@@ -96,9 +97,72 @@ def test_other_members_stay_and_the_mimetype_is_first_and_stored(book: Book, tmp
         assert made.namelist() == list(old)
 
 
-def test_the_language_of_a_translation_is_written_into_the_metadata(book: Book, tmp_path: Path) -> None:
-    data = write_book(book, {}, tmp_path / "out.epub", language="en").read_bytes()
-    assert b"<dc:language>en</dc:language>" in members_of(data)["OEBPS/book.opf"]
+def test_the_language_of_a_translation_is_stated_where_the_book_states_its_own(tmp_path: Path) -> None:
+    page = '<html xml:lang="zh-CN" lang=\'zh\'><body dir="ltr"><p lang="zh">下雨</p><p xml:lang="fr">Il pleut</p></body></html>'
+    (tmp_path / "book.epub").write_bytes(epub(page))
+    book = read_book(tmp_path / "book.epub")
+    for language, root, progress in (
+        ("en", '<html xml:lang="en" lang=\'en\'><body dir="ltr">', '<spine toc="ncx">'),
+        (
+            "ar",
+            '<html dir="rtl" xml:lang="ar" lang=\'ar\'><body dir="rtl">',
+            '<spine page-progression-direction="rtl" toc',
+        ),
+    ):
+        written = write_book(book, {id_of(book, "下雨"): "x"}, tmp_path / "out.epub", language=language)
+        members = members_of(written.read_bytes())
+        assert members[PAGE].decode() == f'{root}<p lang="{language}">x</p><p xml:lang="fr">Il pleut</p></body></html>'
+        package = members["OEBPS/book.opf"].decode()
+        assert f"<dc:language>{language}</dc:language>" in package
+        assert progress in package
+        assert members["OEBPS/two.xhtml"] == members_of(epub())["OEBPS/two.xhtml"], "nothing of it was translated"
+
+
+def test_texts_of_pictures_inside_a_changed_paragraph_are_changed_in_their_place(tmp_path: Path) -> None:
+    page = (
+        '<p>one <img alt="two" src="x"/> three <svg><title>four</title><text x="1">five <tspan>six</tspan></text>'
+        "<style>p { seven: 1 }</style></svg> eight</p><p>nine</p>"
+    )
+    (tmp_path / "book.epub").write_bytes(epub(page))
+    book = read_book(tmp_path / "book.epub")
+    own = [block for block in book.blocks if block.place.member == PAGE]
+    assert [block.text for block in own] == ["one ⟦1⟧ three ⟦2⟧ eight", "two", "four", "five", "six", "nine"]
+    words = {"one": "ONE", "two": "T<WO", "four": "FOUR", "five": "FIVE", "six": "SIX", "nine": "NINE"}
+    for chosen in (words, {"two": "T<WO", "six": "SIX"}, {"one": "ONE", "five": "FIVE"}):
+        changed: dict[str, str] = {}
+        expected = page
+        for old, new in chosen.items():
+            block = next(one for one in own if old in one.text.split())
+            changed[block.id] = changed.get(block.id, block.text).replace(old, new)
+            expected = expected.replace(old, new.replace("<", "&lt;"))
+        assert page_with(book, changed, tmp_path) == expected
+
+
+def test_a_drawing_in_a_file_of_its_own_is_read(tmp_path: Path) -> None:
+    package = PACKAGE.replace("</manifest>", '<item id="d" href="d.svg" media-type="image/svg+xml"/></manifest>')
+    members = dict(members_of(epub())) | {
+        "OEBPS/book.opf": package.encode(),
+        "OEBPS/d.svg": b"<svg><text>Sea</text></svg>",
+    }
+    (tmp_path / "book.epub").write_bytes(archive(list(members.items())))
+    book = read_book(tmp_path / "book.epub")
+    written = members_of(write_book(book, {id_of(book, "Sea"): "Lake"}, tmp_path / "out.epub").read_bytes())
+    assert written["OEBPS/d.svg"] == b"<svg><text>Lake</text></svg>"
+
+
+def test_each_line_of_preformatted_verse_is_a_block_and_code_is_listed(tmp_path: Path) -> None:
+    verse = "<pre>  The rain\n    <i>it    falls</i>\r\n<b>and\nfalls</b>\tagain\n</pre>"
+    code = (
+        "<pre><code>print('no')</code></pre><pre class='programlisting'>let it be</pre><pre>if (a) { b = c[1]; }</pre>"
+    )
+    (tmp_path / "book.epub").write_bytes(epub(verse + code))
+    book = read_book(tmp_path / "book.epub")
+    own = [block for block in book.blocks if block.place.member == PAGE]
+    assert [block.text for block in own] == ["The rain", "it⟦1⟧falls", "and", "falls", "again"]
+    assert "3 passages of code" in str(book.notes[0])
+    changed = {block.id: block.text.replace("f", "F").replace("T", "t") for block in own}
+    expected = verse.replace("The", "the").replace("falls", "Falls") + code
+    assert page_with(book, changed, tmp_path) == expected
 
 
 def test_markers_use_characters_that_the_book_does_not_have(tmp_path: Path) -> None:

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 import fanfold as ff
 from fanfold.apps.proofread.formats import Block, BlockKind, Place
-from fanfold.apps.proofread.rules import RULES, GapRule, Rule, Setting, choose_rules, correct_blocks, correct_text
+from fanfold.apps.proofread.rules import (
+    RULES,
+    GapRule,
+    Rule,
+    Setting,
+    choose_rules,
+    correct_blocks,
+    correct_line,
+    correct_text,
+)
 
 ODD = st.text(
     st.sampled_from(list("雨夜说我ab19 \t\u3000\n\r,.!?;:，。！？…—-“”\"'()（）=*第章一⟦⟧/\ufeff\x07%~―─<>")),
@@ -51,6 +60,13 @@ def test_the_usual_rules_together(before: str, after: str) -> None:
 def test_an_english_text_gets_no_chinese_layout() -> None:
     text = "CHAPTER I\n\n“No,” he said... and left -- at last.\n\n----\n\nThe end.\n"
     assert correct_text(text, choose_rules())[0] == text
+
+
+def test_a_chinese_word_in_a_sentence_of_another_language_gets_no_chinese_layout() -> None:
+    lines = ("He said “你好”, and left...", "  Москва, 東京, Paris", "كان يا مكان، 你好 --")
+    foreign = Setting(chinese=False)
+    assert [correct_line(line, RULES, foreign)[0] for line in lines] == [line.rstrip() for line in lines]
+    assert correct_line("他说:你好,John", RULES, foreign)[0] == "　　他说：你好，John"
 
 
 def test_every_correction_is_counted_with_its_rule() -> None:

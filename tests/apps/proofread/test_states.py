@@ -153,12 +153,27 @@ def test_failed_chunks_are_an_error_and_are_retried_with_another_model(engine: E
     job.go_on()
     assert (job.word, job.chunks()) == ("error process", ["done", "error", "done"])
     engine.client.retry(job.task.id, options={"model": "openai:other"})
-    assert (job.chunk().word, job.word.partition(" ")[2]) == ("pending", "process")
+    assert (job.chunk().word, job.word) == ("pending", "queued process")
+    job.watch("process")
     job.go_on()
+    assert job.seen[-2:] == ["running process", "paused merge"]
     assert (job.word, job.chunks()) == ("paused merge", ["done"] * 3)
     models = [item.model for item in engine.items(job.task, "process")]
     assert models == ["openai:large", "openai:other", "openai:large"]
     assert engine.task(job.task).spending.model == "openai:other"
+
+
+def test_a_running_job_is_cancelled_and_deleted(engine: Engine, novel: Path) -> None:
+    engine.answer(each(CORRECT))
+    job = begun(engine, novel)
+    seen: list[str] = []
+    engine.before_handler(stage="process", item="2").call(lambda: seen.append(job.word))
+    engine.before_settle(stage="process", item="2").call(lambda: engine.client.cancel(job.task.id))
+    job.go_on()
+    assert (seen, engine.task(job.task).word) == (["running process"], "cancelled")
+    engine.client.delete(job.task.id)
+    with pytest.raises(ff.NotFound):
+        engine.task(job.task)
 
 
 @pytest.mark.parametrize("phase", ["queued", "paused", "error", "done"])
@@ -191,3 +206,32 @@ def test_raw_answers_are_kept_on_failure_and_always_if_asked_for(engine: Engine,
     kept = engine.submit(proofread, novel, options=OPTIONS | {"keep_raw": True, "fresh": "1"}, straight_through=True)
     engine.run()
     assert all("paragraphs" in str(call.raw) for call in engine.calls(kept))
+
+
+ROWS = {
+    "chunk: pending → processing": test_pause_hands_chunks_back_at_once_and_keeps_the_phase,
+    "chunk: processing → done": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "chunk: processing → retrying": test_retrying_is_part_of_the_work_and_its_last_error_is_kept_after_success,
+    "chunk: retrying → processing": test_retrying_is_part_of_the_work_and_its_last_error_is_kept_after_success,
+    "chunk: retrying → done": test_retrying_is_part_of_the_work_and_its_last_error_is_kept_after_success,
+    "chunk: processing → error": test_failed_chunks_are_an_error_and_are_retried_with_another_model,
+    "chunk: retrying → error": test_failed_chunks_are_an_error_and_are_retried_with_another_model,
+    "chunk: error → pending": test_failed_chunks_are_an_error_and_are_retried_with_another_model,
+    "chunk: processing → pending, pause": test_pause_hands_chunks_back_at_once_and_keeps_the_phase,
+    "chunk: processing → pending, restart": test_a_restart_hands_chunks_back,
+    "chunk: retrying → pending": test_a_pause_while_a_chunk_is_retrying_makes_it_pending,
+    "job: queued → running (validate)": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: running → paused (process)": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: paused → running (process)": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: running → paused, phase unchanged": test_pause_hands_chunks_back_at_once_and_keeps_the_phase,
+    "job: running → error": test_failed_chunks_are_an_error_and_are_retried_with_another_model,
+    "job: error → queued": test_failed_chunks_are_an_error_and_are_retried_with_another_model,
+    "job: running → paused (merge)": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: paused → running (merge)": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: running → done": test_a_job_goes_from_phase_to_phase_and_waits_for_a_person_before_each,
+    "job: queued → cancelled": test_a_job_is_deleted_for_good_in_any_state,
+    "job: paused → cancelled": test_a_job_is_deleted_for_good_in_any_state,
+    "job: error → cancelled": test_a_job_is_deleted_for_good_in_any_state,
+    "job: running → cancelled": test_a_running_job_is_cancelled_and_deleted,
+}
+"""The rows of the design's two diagrams, and the test that goes each of them."""

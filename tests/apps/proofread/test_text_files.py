@@ -155,6 +155,14 @@ def test_lines_of_a_wrapped_text_belong_to_one_paragraph(tmp_path: Path) -> None
         "Prologue",
         "XIV.",
         "PART II: The River",
+        "Chapter IV The Sea, the Sea",
+        "Book the Twenty-First",
+        "第廿三章雪",
+        "☆、第二章 雨",
+        "尾声（完）",
+        "プロローグ",
+        "Глава 3",
+        "الفصل الأول",
     ],
 )
 def test_heads_of_chapters_are_recognised(head: str, tmp_path: Path) -> None:
@@ -173,6 +181,11 @@ def test_heads_of_chapters_are_recognised(head: str, tmp_path: Path) -> None:
         "Part of it was lost.",
         "【叮！系统已激活】",
         "HELP!",
+        "第一节课他就睡着了",
+        "第一回合他就输了",
+        "第三部分的人都走了。",
+        "Chapter 3 was the worst of all",
+        "Book the hotel",
     ],
 )
 def test_sentences_are_no_heads(line: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from fanfold.apps.proofread.changes.change import Change, ChangeKind, Span, Topi
 from fanfold.apps.proofread.changes.compare import NEAR, differences, join_near
 from fanfold.apps.proofread.formats.book import Brackets
 from fanfold.apps.proofread.rules import Applied
-from fanfold.model.changes import kind_of, topic_of
+from fanfold.model.views.changes import kind_of, topic_of
 
 CONTEXT = 12
 

@@ -179,7 +179,8 @@ def _xml(text: str) -> str:
 _STYLE = (
     "body{font:16px/1.6 system-ui,sans-serif;max-width:80em;margin:2em auto;padding:0 1em;color-scheme:light dark}"
     "section{display:grid;grid-template-columns:1fr 1fr;gap:0 2em;border-top:1px solid #8884;padding:.3em 0}"
-    "section>a{grid-column:1/-1;font-size:.75em;color:#888;text-decoration:none}p{margin:.2em 0;white-space:pre-wrap}"
+    "section>a{grid-column:1/-1;font-size:.75em;color:#888;text-decoration:none}p{margin:.2em 0;white-space:pre-wrap;"
+    "unicode-bidi:plaintext}"
     "del{background:#f885;text-decoration:line-through}ins{background:#8d85;text-decoration:none}.same{color:#888}"
     "@media(max-width:40em){section{grid-template-columns:1fr}}"
 )

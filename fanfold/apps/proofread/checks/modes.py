@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import fanfold as ff
+from fanfold.apps.proofread.checks.already import is_already_in
 from fanfold.apps.proofread.checks.cleaning import is_chatter
 from fanfold.apps.proofread.checks.defect import Defect, Severity
 from fanfold.apps.proofread.checks.layout import grows, joins_words, loses_punctuation
@@ -58,6 +59,12 @@ class Contract:
     """Number of characters that may change in any paragraph, so that a short one can be corrected; none if the budget is 0."""
     band: LengthBand = NOTHING_SEEN
     edit_band: tuple[float, float] = (0.6, 1.6)
+    book: str = ""
+    """Script of the book that is translated; empty if it is not known."""
+
+    def leaves(self, source: str) -> bool:
+        """Whether a translation may leave a paragraph as it is, because it is in the target language already."""
+        return is_already_in(without_marks(source, self.brackets), self.language, self.book)
 
 
 Check = Callable[[Contract, str, str], "Defect | None"]
@@ -154,11 +161,9 @@ def _translated_numbers(contract: Contract, source: str, answer: str) -> Defect 
 
 def _names(contract: Contract, source: str, answer: str) -> Defect | None:
     """Names from the glossary must occur in the answer as often as in the source."""
-    changed = [
-        term.source
-        for term in terms_in(source, contract.terms)
-        if source.casefold().count(term.source.casefold()) > answer.casefold().count(term.source.casefold())
-    ]
+    before, after = source.casefold(), answer.casefold()
+    names = [term.source for term in terms_in(source, contract.terms)]
+    changed = [name for name in names if before.count(name.casefold()) > after.count(name.casefold())]
     severity = Severity.HARD if contract.mode is Mode.PROOFREAD else Severity.SOFT
     return _defect("names_changed", severity, names=changed) if changed else None
 
@@ -205,7 +210,8 @@ def _copied(contract: Contract, source: str, answer: str) -> Defect | None:
 
 
 def _translated(contract: Contract, source: str, answer: str) -> Defect | None:
-    if len(letters(source)) < FEW_LETTERS or letters(source).casefold() != letters(answer).casefold():
+    is_same = letters(source).casefold() == letters(answer).casefold()
+    if len(letters(source)) < FEW_LETTERS or not is_same or contract.leaves(source):
         return None
     only_terms = all(
         term.target in ("", term.source) for term in terms_in(source, contract.terms)
@@ -236,6 +242,8 @@ def _chatter(contract: Contract, source: str, answer: str) -> Defect | None:
 def _length(contract: Contract, source: str, answer: str) -> Defect | None:
     if contract.band.fits(source, answer):
         return None
+    if contract.leaves(source):
+        return _edit_length(contract, source, answer)
     severity = Severity.SOFT if contract.band.median is None else Severity.HARD
     return _defect("length_unusual", severity, size=len(answer.strip()), source=len(source.strip()))
 

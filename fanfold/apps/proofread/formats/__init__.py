@@ -73,7 +73,7 @@ def _read(kind: str, source: Source, encoding: str | None, paragraphs: str) -> B
         from fanfold.apps.proofread.formats.epub import read_epub
 
         return read_epub(source)
-    from fanfold.apps.proofread.formats.docx import read_docx
+    from fanfold.apps.proofread.formats.word.docx import read_docx
 
     return read_docx(source)
 
@@ -91,7 +91,7 @@ def _written(
 
         return write_epub(book, source, changed, language)
     if book.kind == "docx":
-        from fanfold.apps.proofread.formats.docx import write_docx
+        from fanfold.apps.proofread.formats.word.docx import write_docx
 
         return write_docx(book, source, changed, tracked)
     if book.kind == "md":

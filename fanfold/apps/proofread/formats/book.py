@@ -103,6 +103,8 @@ class Book:
     brackets: Brackets = USUAL_BRACKETS
     reports: tuple[str, ...] = ()
     """Messages about problems found while reading, such as bytes that cannot be decoded."""
+    notes: tuple[str, ...] = ()
+    """Messages about text that is kept on purpose, such as code."""
     details: Mapping[str, str] = field(default_factory=dict)
 
     @property

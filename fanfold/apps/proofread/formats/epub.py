@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 import fanfold as ff
 from fanfold.apps.proofread.formats.archive import opened, read_member, rewrite
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Marker, MarkerKind, Place
+from fanfold.apps.proofread.formats.languages import language_told, with_language
 from fanfold.apps.proofread.formats.markup import (
     TokenKind,
     attributes,
@@ -22,16 +22,16 @@ from fanfold.apps.proofread.formats.markup import (
 )
 from fanfold.apps.proofread.formats.segments import Piece, PieceKind, rebuild
 from fanfold.apps.proofread.formats.source import Source
-from fanfold.apps.proofread.formats.xhtml import WRITER, Found, find_blocks, shown_text, trimmed
+from fanfold.apps.proofread.formats.xhtml import WRITER, Found, read_page, shown_text, trimmed
 from fanfold.apps.proofread.markers import free_brackets
 from fanfold.apps.proofread.sentences import say_of_proofread
 
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 DOCUMENTS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+DRAWING = "image/svg+xml"
 NCX = "application/x-dtbncx+xml"
 _TITLES = ("title", "description", "text", "docTitle")
-_LANGUAGE = re.compile(r"(<dc:language[^>]*>)([^<]*)(</dc:language>)")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class Member:
     encoding: str
     errors: str
     found: tuple[Found, ...]
+    kept: tuple[str, ...] = ()
+    """Passages of code, which are not sent."""
+    is_package: bool = False
 
 
 def read_epub(source: Source) -> Book:
@@ -54,20 +57,23 @@ def read_epub(source: Source) -> Book:
     for member in members:
         for found in member.found:
             blocks.append(make_block(str(len(blocks) + 1), member.name, member.source, found, brackets))
-    return Book("epub", source.path, source.digest, tuple(blocks), brackets=brackets)
+    kept = [passage for member in members for passage in member.kept]
+    notes = (say_of_proofread("code_kept", file=source.name, count=len(kept), first=kept[0][:60]),) if kept else ()
+    return Book("epub", source.path, source.digest, tuple(blocks), brackets=brackets, notes=notes)
 
 
 def write_epub(book: Book, source: Source, changed: Mapping[str, str], language: str | None = None) -> bytes:
-    """The EPUB with changed blocks, and with another language in its metadata if one is given."""
+    """The EPUB with changed blocks; if a language is given, it is stated in the metadata and in the changed pages."""
     with opened(source) as archive:
         members = list(_members(archive, source))
+    told = language_told(member.source for member in members)
     numbers = iter(range(1, len(book.blocks) + 1))
     result: dict[str, bytes] = {}
     for member in members:
         own = {str(next(numbers)): found for found in member.found}
         text = patch_member(member.source, own, changed, book.brackets)
-        if language and member.name.endswith(".opf"):
-            text = _LANGUAGE.sub(lambda found: found[1] + escape_value(language) + found[3], text, count=1)
+        if language and (member.is_package or text != member.source):
+            text = with_language(text, told, language, is_package=member.is_package)
         if text != member.source:
             result[member.name] = encode_member(text, member)
     return rewrite(source, result)
@@ -101,15 +107,33 @@ def shown_with_markers(
 
 def patch_member(source: str, own: Mapping[str, Found], changed: Mapping[str, str], brackets: Brackets) -> str:
     """The source of a member with its changed blocks; the rest is unchanged."""
-    pieces, at = [], 0
-    for name, found in own.items():
-        if name not in changed:
-            continue
-        new = changed[name]
-        made = rebuild(source, found.pieces, new, brackets, WRITER) if found.pieces else escape_value(new)
-        pieces += [source[at : found.start], made]
-        at = found.end
-    return "".join([*pieces, source[at:]])
+    changes = [(found, changed[name]) for name, found in own.items() if name in changed]
+    return _patched(source, 0, len(source), changes, brackets)
+
+
+def _patched(source: str, start: int, end: int, changes: Sequence[tuple[Found, str]], brackets: Brackets) -> str:
+    """A part of a source with the changes inside it, in order. A block may contain others, such as texts of pictures."""
+    pieces, at, number = [], start, 0
+    while number < len(changes):
+        found, new = changes[number]
+        after = number + 1
+        while after < len(changes) and changes[after][0].start < found.end:
+            after += 1
+        pieces += [source[at : found.start], _written(source, found, new, changes[number + 1 : after], brackets)]
+        at, number = found.end, after
+    return "".join([*pieces, source[at:end]])
+
+
+def _written(source: str, found: Found, new: str, inner: Sequence[tuple[Found, str]], brackets: Brackets) -> str:
+    """The source of one changed block, with the changed blocks in its markup."""
+    if not found.pieces:
+        return escape_value(new)
+
+    def markup(piece: Piece) -> str:
+        inside = [one for one in inner if piece.start <= one[0].start and one[0].end <= piece.end]
+        return _patched(source, piece.start, piece.end, inside, brackets)
+
+    return rebuild(source, found.pieces, new, brackets, WRITER, markup if inner else None)
 
 
 def encode_member(text: str, member: Member) -> bytes:
@@ -128,8 +152,8 @@ def _members(archive: zipfile.ZipFile, source: Source) -> Iterable[Member]:
         if name in locked:
             raise ff.Permanent(say_of_proofread("locked_book", file=source.name), code="locked_book")
         text, encoding, errors = decode_markup(read_member(archive, name, source))
-        found = find_blocks(text) if kind == "xhtml" else _labels(text)
-        yield Member(name, text, encoding, errors, tuple(found))
+        found, kept = read_page(text) if kind == "xhtml" else (list(_labels(text)), [])
+        yield Member(name, text, encoding, errors, tuple(found), tuple(kept), kind == "opf")
 
 
 def _package(archive: zipfile.ZipFile, source: Source) -> str:
@@ -168,7 +192,7 @@ def _listed(archive: zipfile.ZipFile, source: Source, package: str) -> list[tupl
     spine = [found.get("idref", "") for name, found in tags if name == "itemref"]
     order = [*spine, *(one for one in manifest if one not in set(spine))]
     listed = [manifest[one] for one in dict.fromkeys(order) if one in manifest and manifest[one][0] in names]
-    return [(path, "xhtml") for path, kind in listed if kind in DOCUMENTS] + [
+    return [(path, "xhtml") for path, kind in listed if kind in (*DOCUMENTS, DRAWING)] + [
         (path, "ncx") for path, kind in listed if kind == NCX
     ]
 

@@ -16,24 +16,36 @@ WRAP_LEAST, WRAP_MOST = 45, 90
 """Line length of hard-wrapped text."""
 LONGEST_HEAD = 60
 
-_NUMBER = r"[0-9０-９零〇一二两三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾]{1,9}"
+_NUMBER = r"[0-9０-９零〇一二两三四五六七八九十廿卅百千万壹贰叁肆伍陆柒捌玖拾]{1,9}"
+_AFTER = r"(?:\s.*|[:：、．.—(（-].*)"
+_WORD_GOES_ON = "的合来程节節去头頭想事轴入起里裡中上下就是"
+"""Characters after 章, 回 or 卷 with which an ordinary sentence continues, such as 第一回合 and 第五章程."""
 _HEAD_CHINESE = re.compile(
-    rf"(?:正文\s*)?第\s*{_NUMBER}\s*[章节節回卷集部篇折幕话話](?:\s.*|[:：、．.—-].*|[^，。；！？,;]{{0,30}}[！？。…]*)?"
-    r"|卷\s*" + _NUMBER + r"(?:\s.*)?"
-    r"|(?:楔子|序章|序言|序|前言|引子|引言|番外(?:篇)?|后记|後記|尾声|尾聲|终章|終章|大结局|附录|附錄)"
-    r"(?:\s*[0-9一二三四五六七八九十]{0,3})(?:[:：\s].*)?"
+    rf"(?:正文\s*)?第\s*{_NUMBER}\s*(?:[章节節回卷集部篇折幕话話]{_AFTER}?"
+    rf"|[章回卷](?![{_WORD_GOES_ON}])[^，。；！？,;]{{1,30}}[！？…]*)"
+    rf"|卷\s*{_NUMBER}(?:\s.*)?"
+    r"|(?:楔\s*子|序\s*章|序言|序|前言|引子|引言|番外(?:篇)?|后记|後記|尾声|尾聲|最?[终終]章|大结局|附录|附錄"
+    r"|プロローグ|エピローグ|あとがき|幕間)(?:\s*[0-9一二三四五六七八九十]{0,3})(?:[:：\s(（].*)?"
 )
 _WORDS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|"
-    "nineteen|twenty|thirty|forty|fifty|the first|the last"
+    r"nineteen|twenty|thirty|forty|fifty|the\s+(?:\w+-)?(?:first|second|third|last|\w{2,}th)"
 )
+_TITLE = r"(?:\s*[.:—–-].*|\s+(?-i:[A-Z“\"‘'])[^.;!?]*|\s*)"
+"""What may follow the number of a chapter: nothing, a mark and anything, or a title that begins with a capital."""
 _HEAD_ENGLISH = re.compile(
-    rf"(?:chapter|part|book|volume|section|act|scene|canto)\s+(?:[0-9]{{1,4}}|[ivxlcdm]{{1,8}}|(?:{_WORDS})(?:[- ]\w+)?)"
-    r"(?:\s*[.:—–-].*|\s*)"
+    rf"(?:chapter|part|book|volume|section|act|scene|canto)\s+(?:[0-9]{{1,4}}|[ivxlcdm]{{1,8}}|(?:{_WORDS})(?:-\w+)?){_TITLE}"
     r"|(?:prologue|epilogue|preface|foreword|introduction|interlude|afterword|appendix|contents|acknowledge?ments)"
     r"(?:\s*[.:—–-].*|\s*)",
     re.IGNORECASE,
 )
+_HEAD_OTHER = re.compile(
+    r"(?:kapitel|teil|chapitre|partie|cap[ií]tulo|parte|capitolo|hoofdstuk|rozdział|глава|часть|том)\s+"
+    r"(?:[0-9]{1,4}|[ivxlcdm]{1,8}|\w{2,20})(?:\s*[.:—–-].*|\s*)|(?:пролог|эпилог|prolog|epilog|prólogo|epílogo)\s*"
+    r"|(?:الفصل|الباب|الجزء)\s+[^.,،؟!]{1,40}|(?:פרק|חלק)\s+[^.,?!]{1,30}|제\s*[0-9]{1,4}\s*[장화부편권](?:[\s.:].*)?",
+    re.IGNORECASE,
+)
+_ORNAMENT = " \t\u3000☆★◎※●○■□◆◇▲△、«»【】〖〗[]"
 _NUMERAL_HEAD = re.compile(r"(?:[IVXLC]{1,7}|[0-9]{1,3})\.?")
 _SEPARATOR = re.compile(r"(?:[*＊·•~～=＝_#◇◆○●☆★—-]\s*){3,}")
 
@@ -48,15 +60,14 @@ class Span:
 
 
 def is_head(line: str) -> bool:
-    """Whether a line is a chapter heading, in Chinese or English."""
-    line = STRAY.sub("", line).strip().strip("\u3000")
-    if line[:1] in "【〖[" and line[-1:] in "】〗]":
-        line = line[1:-1].strip()
+    """Whether a line is a chapter heading, in Chinese, Japanese or English, or a plain one in some other languages."""
+    line = STRAY.sub("", line).strip().strip(_ORNAMENT)
     if not line or len(line) > LONGEST_HEAD:
         return False
     if has_cjk(line):
         return _HEAD_CHINESE.fullmatch(line) is not None
-    return (_HEAD_ENGLISH.fullmatch(line) or _NUMERAL_HEAD.fullmatch(line)) is not None or _shouted(line)
+    forms = (_HEAD_ENGLISH, _HEAD_OTHER, _NUMERAL_HEAD)
+    return any(form.fullmatch(line) for form in forms) or _shouted(line)
 
 
 def is_separator(line: str) -> bool:

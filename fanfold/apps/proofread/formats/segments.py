@@ -54,8 +54,18 @@ class Writer:
     fresh: Callable[[str, str], str]
 
 
-def rebuild(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets, writer: Writer) -> str:
-    """The source of a paragraph with the new text ``text``. Raises Permanent if its markers differ from the source."""
+def rebuild(
+    source: str,
+    pieces: Sequence[Piece],
+    text: str,
+    brackets: Brackets,
+    writer: Writer,
+    markup: Callable[[Piece], str] | None = None,
+) -> str:
+    """The source of a paragraph with the new text ``text``. Raises Permanent if its markers differ from the source.
+
+    ``markup`` gives the source of a marker, if something inside it is changed too, such as the alternative text of a picture.
+    """
     marks = [piece for piece in pieces if piece.kind is not PieceKind.TEXT]
     by_key = {_key(piece): piece for piece in marks}
     old = {"": _Segment(source, pieces, None)} | {_key(piece): _Segment(source, pieces, piece) for piece in marks}
@@ -68,7 +78,8 @@ def rebuild(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets,
     out = []
     for key, start, end in zip(["", *keys], starts, ends, strict=True):
         if key:
-            out.append(source[by_key[key].start : by_key[key].end])
+            piece = by_key[key]
+            out.append(source[piece.start : piece.end] if markup is None else markup(piece))
         out.append(old[key].with_text(text[start:end], writer))
     return "".join(out)
 

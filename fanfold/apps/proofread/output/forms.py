@@ -57,7 +57,7 @@ def as_docx(work: ff.FormWork) -> Path:
 
 def as_csv(work: ff.FormWork) -> Path:
     """All changes, one per row. Text never becomes a formula."""
-    from fanfold.model.changes import COLUMNS
+    from fanfold.model.views.changes import COLUMNS
 
     path = work.scratch / "changes.csv"
     with path.open("w", encoding="utf-8", newline="") as sink:
@@ -146,7 +146,7 @@ def _book(work: ff.FormWork) -> _Pairs:
 
 def _rows(work: ff.FormWork) -> Iterator[dict[str, Any]]:
     from fanfold.apps.proofread.review.pairs import STAGE
-    from fanfold.model.changes import listed_changes
+    from fanfold.model.views.changes import listed_changes
 
     return (one.as_dict() for one in listed_changes(work.results(STAGE)))
 

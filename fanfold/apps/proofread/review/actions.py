@@ -8,7 +8,7 @@ from typing import Any
 import fanfold as ff
 from fanfold.apps.proofread.glossary import Term, read_glossary, write_glossary
 from fanfold.apps.proofread.sentences import say_of_proofread
-from fanfold.model.changes import KINDS, STATES, TOPICS, ChangeFilter, listed_changes
+from fanfold.model.views.changes import KINDS, STATES, TOPICS, ChangeFilter, listed_changes
 
 ANY = "any"
 PROCESSED = ("waiting", "paused", "completed", "partial")

@@ -11,7 +11,7 @@ import click
 import fanfold as ff
 from fanfold.apps.proofread.rules import choose_rules
 from fanfold.apps.proofread.sentences import say_of_proofread
-from fanfold.model.changes import KINDS, STATES, TOPICS, ChangeFilter, ListedChange, listed_changes
+from fanfold.model.views.changes import KINDS, STATES, TOPICS, ChangeFilter, ListedChange, listed_changes
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 

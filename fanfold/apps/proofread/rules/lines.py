@@ -6,7 +6,6 @@ import re
 
 from fanfold.apps.proofread.formats.paragraphs import NEWLINE, STRAY
 from fanfold.apps.proofread.rules.rule import AnyRule, GapRule, Rule, Setting
-from fanfold.apps.proofread.scripts import has_cjk
 
 INDENT = "\u3000\u3000"
 BLANKS = " \t\u00a0\u3000"
@@ -33,7 +32,7 @@ def _heads(line: str, setting: Setting) -> str:
 
 def _indentation(line: str, setting: Setting) -> str:
     bare = line.lstrip(BLANKS)
-    if setting.head or not bare or not (has_cjk(bare) or (setting.chinese and bare[0] in "—…")):
+    if setting.head or not bare or not (setting.is_chinese(bare) or (setting.chinese and bare[0] in "—…")):
         return line
     return INDENT + bare
 

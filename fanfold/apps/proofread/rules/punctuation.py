@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fanfold.apps.proofread.rules.rule import AnyRule, Rule, Setting
-from fanfold.apps.proofread.scripts import CJK, has_cjk
+from fanfold.apps.proofread.scripts import CJK
 
 _WIDE = str.maketrans(",.!?;:()", "，。！？；：（）")
 _BLANK = "[ \t\u00a0\u3000]"
@@ -27,16 +27,18 @@ _CJK_LATIN = re.compile(f"(?<=[{CJK}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9%])(?=[{CJK}
 
 
 def _ellipses(line: str, setting: Setting) -> str:
-    return _ELLIPSIS.sub("……", line) if has_cjk(line) else line
+    return _ELLIPSIS.sub("……", line) if setting.is_chinese(line) else line
 
 
 def _dashes(line: str, setting: Setting) -> str:
-    if has_cjk(line):
+    if setting.is_chinese(line):
         return _DASH.sub("——", line)
     return "——" if setting.chinese and re.fullmatch(r"\s*-{3,}\s*", line) else line
 
 
 def _blanks(line: str, setting: Setting) -> str:
+    if not setting.is_chinese(line):
+        return line
     line = _BLANK_BEFORE.sub("", line)
     listed = _LISTED.match(line)
     start = listed.end() if listed else 0
@@ -44,19 +46,21 @@ def _blanks(line: str, setting: Setting) -> str:
 
 
 def _width(line: str, setting: Setting) -> str:
+    if not setting.is_chinese(line):
+        return line
     for pattern in (_AFTER_CJK, _COMMA_BEFORE_CJK, _BRACKETS):
         line = pattern.sub(lambda found: found[0].translate(_WIDE), line)
     return line
 
 
 def _closed(line: str, setting: Setting) -> str:
-    return _AFTER_CLOSED.sub(lambda found: found[0].translate(_WIDE), line) if has_cjk(line) else line
+    return _AFTER_CLOSED.sub(lambda found: found[0].translate(_WIDE), line) if setting.is_chinese(line) else line
 
 
 def _quotes(line: str, setting: Setting) -> str:
     """Straight double quotes become curly pairs, only if the line has an even number of them and no curly quotes."""
     count = line.count('"')
-    if not has_cjk(line) or count == 0 or count % 2 or "“" in line or "”" in line:
+    if not setting.is_chinese(line) or count == 0 or count % 2 or "“" in line or "”" in line:
         return line
     pieces = line.split('"')
     return "".join(piece + ("" if at == count else "“”"[at % 2]) for at, piece in enumerate(pieces))

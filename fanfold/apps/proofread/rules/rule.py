@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fanfold.apps.proofread.scripts import has_cjk, mostly_cjk
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -14,6 +16,10 @@ class Setting:
     """Whether it is a chapter heading."""
     chinese: bool = True
     """Whether the text as a whole is Chinese or Japanese."""
+
+    def is_chinese(self, line: str) -> bool:
+        """Whether Chinese typography applies to a line. In other books a Chinese word in a sentence does not make it so."""
+        return has_cjk(line) and (self.chinese or mostly_cjk(line, 0.5))
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import fanfold as ff
 from fanfold.apps.proofread.formats import write_book
-from fanfold.apps.proofread.formats.book import Book, Brackets
+from fanfold.apps.proofread.formats.book import Brackets
 from fanfold.apps.proofread.options import KEEP, Options
 from fanfold.apps.proofread.sentences import say_of_proofread
+from fanfold.apps.proofread.stages.open_books import OpenBook, open_book
 from fanfold.apps.proofread.stages.paragraphs import final_text
-from fanfold.apps.proofread.stages.validating import book_of, named_file
+from fanfold.apps.proofread.stages.validating import named_file
 
-MOST_BOOKS = 2
-"""Books that a process keeps for a repeated merge."""
-_BOOKS: dict[tuple[str, str, str], Book] = {}
 COUNTED = ("rules", "steps", "cleanings", "defects", "models")
 
 
@@ -33,6 +31,8 @@ class Tally:
     gaps: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[dict[str, Any]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    already: int = 0
+    """Paragraphs of a translation that were in the target language already."""
     cost: float = 0.0
     unpriced: int = 0
     calls: int = 0
@@ -51,6 +51,7 @@ class Tally:
             return
         for name, counted in self.counts.items():
             counted.update(result.output[name])
+        self.already += result.output.get("already_translated", 0)
         for paragraph in result.output["paragraphs"]:
             self._see_paragraph(result, paragraph)
 
@@ -68,6 +69,17 @@ class Tally:
             made = result.decisions.get(change["key"])
             self.changes[str(made.verdict) if made is not None else "open"] += 1
 
+    def add(self, other: Tally) -> None:
+        """Add the counts of further chunks."""
+        self.changes.update(other.changes)
+        for name, counted in self.counts.items():
+            if other.counts[name]:
+                counted.update(other.counts[name])
+        for name in ("gaps", "warnings", "failed"):
+            getattr(self, name).extend(getattr(other, name))
+        for name in ("chunks", "already", "cost", "unpriced", "calls", "cached"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def report(self) -> dict[str, Any]:
         """The counts as JSON values."""
         return {
@@ -77,6 +89,7 @@ class Tally:
             **{name: dict(counted.most_common()) for name, counted in self.counts.items()},
             "gaps": self.gaps,
             "warnings": self.warnings,
+            "already_translated": self.already,
             "calls": self.calls,
             "cached": self.cached,
             "cost": self.cost,
@@ -84,47 +97,52 @@ class Tally:
         }
 
 
-def _read_once(key: str, path: Path, options: Options) -> Book:
-    """The book, read once by this process: reading takes half of the time of a repeated merge.
+class Piece(NamedTuple):
+    """What a chunk contributes to the book: the final texts of its blocks, and its counts."""
 
-    Writing compares the digest of the file, so a book from the cache is never written from another file.
-    """
-    wanted = (key, options.source_encoding, options.paragraphs)
-    book = _BOOKS.get(wanted)
-    if book is None:
-        book = _BOOKS[wanted] = book_of(path, options)
-        while len(_BOOKS) > MOST_BOOKS:
-            _BOOKS.pop(next(iter(_BOOKS)), None)
-    return replace(book, source=str(path))
+    texts: list[tuple[str, str]]
+    tally: Tally
 
 
-def texts(results: ff.Results, tally: Tally, usual: str) -> Iterator[tuple[str, str]]:
-    """The block and final text of every part, in order. A chunk that failed keeps its source, after the rules."""
-    for result in results.all():
-        tally.see(result)
-        given: Any = result.input
-        brackets = Brackets(*given["brackets"])
-        if not result.ok:
-            for entry in given["entries"]:
-                tally.gaps += [{"chunk": result.key, "paragraph": entry["id"], "why": result.error_message or ""}]
-                yield entry.get("block", entry["id"]), entry.get("ruled", entry["before"])
-            continue
-        for paragraph in result.output["paragraphs"]:
-            text, applied = final_text(paragraph, result.decisions, usual, brackets)
-            if not applied:
-                why = str(say_of_proofread("decisions_torn"))
-                tally.gaps.append({"chunk": result.key, "paragraph": paragraph["id"], "why": why})
-            yield paragraph.get("block", paragraph["id"]), text
+def piece_of(result: ff.Result[Any, Any], usual: str) -> Piece:
+    """The block and final text of every part of a chunk, in order. A chunk that failed keeps its source, after the rules."""
+    tally = Tally()
+    tally.see(result)
+    given: Any = result.input
+    if not result.ok:
+        why = result.error_message or ""
+        tally.gaps += [{"chunk": result.key, "paragraph": entry["id"], "why": why} for entry in given["entries"]]
+        return Piece(
+            [(one.get("block", one["id"]), one.get("ruled", one["before"])) for one in given["entries"]], tally
+        )
+    brackets = Brackets(*given["brackets"])
+    texts = []
+    for paragraph in result.output["paragraphs"]:
+        text, applied = final_text(paragraph, result.decisions, usual, brackets)
+        if not applied:
+            why = str(say_of_proofread("decisions_torn"))
+            tally.gaps.append({"chunk": result.key, "paragraph": paragraph["id"], "why": why})
+        texts.append((paragraph.get("block", paragraph["id"]), text))
+    return Piece(texts, tally)
+
+
+def put_together(results: ff.Results[Any, Any], opened: OpenBook[Piece], usual: str) -> tuple[dict[str, str], Tally]:
+    """The final text of every block of the book, and what happened to its chunks."""
+    changed: dict[str, str] = {}
+    tally = Tally()
+    for piece in results.remembered(lambda result: piece_of(result, usual), opened.pieces):
+        tally.add(piece.tally)
+        for block, text in piece.texts:
+            changed[block] = changed[block] + text if block in changed else text
+    return changed, tally
 
 
 def merged(task: ff.TaskWork, results: ff.Results, options: Options) -> dict[str, Any]:
     """The result: the book in the format of its source, a report, and a summary."""
     path = named_file(task)
-    book = _read_once(f"{task.id} {task.input.key}", path, options)
-    tally = Tally()
-    changed: dict[str, str] = {}
-    for block, text in texts(results, tally, options.undecided):
-        changed[block] = changed.get(block, "") + text
+    opened = open_book(f"{task.id} {task.input.key}", path, options)
+    book = replace(opened.book, source=str(path))
+    changed, tally = put_together(results, opened, options.undecided)
     name = path.name
     stem = Path(name).stem
     target = task.scratch / f"out-{name}"
@@ -134,7 +152,7 @@ def merged(task: ff.TaskWork, results: ff.Results, options: Options) -> dict[str
         "source": name,
         "mode": options.mode,
         "encoding": encoding or book.encoding,
-        "notes": [str(note) for note in book.reports],
+        "notes": [str(note) for note in (*book.reports, *book.notes)],
         **tally.report(),
     }
     return {

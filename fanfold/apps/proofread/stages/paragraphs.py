@@ -11,7 +11,7 @@ from fanfold.apps.proofread.changes.listing import Verdict, decided
 from fanfold.apps.proofread.formats.book import BlockKind, Brackets
 from fanfold.apps.proofread.markers import lost_and_added, well_nested
 from fanfold.apps.proofread.stages.entries import Entry
-from fanfold.model.changes import kind_of, topic_of
+from fanfold.model.views.changes import kind_of, topic_of
 
 Paragraph = dict[str, Any]
 

@@ -11,6 +11,7 @@ from typing import Any
 import fanfold as ff
 from fanfold.apps.proofread.asking.inquiry import Inquiry, Outcome
 from fanfold.apps.proofread.asking.prompt import Brief, Context
+from fanfold.apps.proofread.checks.letters import letters
 from fanfold.apps.proofread.checks.modes import Contract, check_part
 from fanfold.apps.proofread.chunks import Part
 from fanfold.apps.proofread.formats.book import BlockKind, Brackets
@@ -36,6 +37,16 @@ class Finished:
     gap: str = ""
     warnings: tuple[str, ...] = ()
 
+    @property
+    def lengths(self) -> tuple[str, str]:
+        """Source and answer, whose lengths are compared."""
+        return self.entry.source, self.after
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the answer of a model has the letters and digits of the source."""
+        return bool(self.model) and letters(self.entry.source) == letters(self.after)
+
 
 async def processed(item: ff.ItemWork, options: Options) -> Output:
     """The output of a chunk: its paragraphs before and after, with their changes."""
@@ -57,7 +68,15 @@ def _inquiry(item: ff.ItemWork, options: Options, given: Mapping[str, Any]) -> I
     terms = _terms(given, options)
     brief = Brief(options.contract, brackets, options.to, options.source_language, options.style)
     band = band_of(item.task_id)
-    contract = Contract(options.contract, brackets, terms, options.to, budget=options.budget_percent / 100, band=band)
+    contract = Contract(
+        options.contract,
+        brackets,
+        terms,
+        options.to,
+        budget=options.budget_percent / 100,
+        band=band,
+        book=given.get("script", ""),
+    )
     before, after = given["context"]
     context = Context(before, after, given.get("synopsis", ""), terms)
     return Inquiry(item.ask, brief, contract, context, [None, *options.fallback])
@@ -115,7 +134,7 @@ def _output(
     rules: Counter[str] = Counter(step.rule for entry in entries for step in entry.steps)
     finished = [_finished(entry, kept.get(entry.id), outcome, options, given, rules) for entry in entries]
     if options.is_translation:
-        learn(item.task_id, ((one.entry.source, one.after) for one in finished if one.model and not one.gap))
+        learn(item.task_id, (one.lengths for one in finished if one.model and not one.is_unchanged))
     _mark(item, finished, outcome)
     models = Counter(one.model for one in finished if one.model)
     if models:
@@ -129,7 +148,19 @@ def _output(
         "steps": dict(outcome.rungs),
         "cleanings": dict(outcome.cleanings),
         "defects": dict(outcome.defects),
+        **_left(finished, options, given),
     } | ({"rejected": outcome.rejected} if outcome.rejected else {})
+
+
+def _left(finished: Sequence[Finished], options: Options, given: Mapping[str, Any]) -> dict[str, int]:
+    """How many paragraphs of a translation were left as they are, because they were in the target language already."""
+    if not options.is_translation:
+        return {}
+    contract = Contract(
+        options.contract, Brackets(*given["brackets"]), language=options.to, book=given.get("script", "")
+    )
+    count = sum(one.is_unchanged and contract.leaves(one.entry.source) for one in finished)
+    return {"already_translated": count} if count else {}
 
 
 def _finished(

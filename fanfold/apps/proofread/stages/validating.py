@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fanfold as ff
+from fanfold.apps.proofread.checks.already import script_of_book
 from fanfold.apps.proofread.chunks import Chunk, Part, prove_complete, split_chunks, surroundings
 from fanfold.apps.proofread.formats import read_book
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book
@@ -78,6 +79,7 @@ def validated(path: Path, options: Options) -> list[dict[str, Any]]:
     prove_complete(book.blocks, chunks)
     ruling = Ruling(() if options.is_translation else options.chosen_rules, is_chinese(book.blocks), book.kind == "txt")
     entries = _marked(_assigned(book, chunks, ruling))
+    script = script_of_book("\n".join(block.text for block in book.blocks)) if options.is_translation else ""
     return [
         {
             "number": chunk.number,
@@ -87,6 +89,7 @@ def validated(path: Path, options: Options) -> list[dict[str, Any]]:
             "chinese": ruling.chinese,
             "layout": ruling.layout,
             "brackets": [book.brackets.left, book.brackets.right],
+            **({"script": script} if script else {}),
             **({"reports": [str(report) for report in book.reports]} if at == 0 and book.reports else {}),
         }
         for at, (chunk, some) in enumerate(zip(chunks, entries, strict=True))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fanfold.apps.proofread.formats.book import Brackets, Tracked
-from fanfold.apps.proofread.formats.docx_runs import style_of, units
 from fanfold.apps.proofread.formats.markup import escape_text, escape_value
 from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Unit
+from fanfold.apps.proofread.formats.word.docx_runs import style_of, units
 from fanfold.apps.proofread.markers import marker_pattern
 
 FIRST_ID = 9_000_000
@@ -26,8 +26,8 @@ def track(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets, t
 
     A paragraph whose markers changed order is written without tracking, because Word cannot show that.
     """
-    from fanfold.apps.proofread.formats.docx import WRITER
     from fanfold.apps.proofread.formats.segments import rebuild
+    from fanfold.apps.proofread.formats.word.docx import WRITER
 
     marks = [piece for piece in pieces if piece.kind is not PieceKind.TEXT]
     wanted = [f"/{one.number}" if one.kind is PieceKind.CLOSE else str(one.number) for one in marks]

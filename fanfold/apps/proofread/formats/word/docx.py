@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from fanfold.apps.proofread.formats.archive import opened, read_member, rewrite
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place, Tracked
-from fanfold.apps.proofread.formats.docx_runs import Run, find_runs, joined_runs, look_of, runs_text, units
-from fanfold.apps.proofread.formats.docx_tracked import track
 from fanfold.apps.proofread.formats.epub import Member, encode_member, shown_with_markers
 from fanfold.apps.proofread.formats.markup import Token, TokenKind, decode_markup, escape_text, partners, tokens_of
 from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Writer, rebuild
 from fanfold.apps.proofread.formats.source import Source
+from fanfold.apps.proofread.formats.word.docx_runs import Run, find_runs, joined_runs, look_of, runs_text, units
+from fanfold.apps.proofread.formats.word.docx_tracked import track
 from fanfold.apps.proofread.formats.xhtml import Found
 from fanfold.apps.proofread.markers import free_brackets
 from fanfold.apps.proofread.sentences import say_of_proofread
