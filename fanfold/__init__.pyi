@@ -4,6 +4,7 @@ from fanfold.carriers import celery as celery
 from fanfold.carriers.celery_tasks import from_celery as from_celery
 from fanfold.engine.async_client import AsyncClient as AsyncClient
 from fanfold.engine.client import Client as Client
+from fanfold.engine.handlers.subtask import Subtask as Subtask
 from fanfold.engine.handlers.task_and_item import ItemWork as ItemWork
 from fanfold.engine.handlers.task_and_item import TaskWork as TaskWork
 from fanfold.engine.logs import JsonFormatter as JsonFormatter
@@ -12,6 +13,7 @@ from fanfold.engine.make_form import FormWork as FormWork
 from fanfold.engine.queries.results.task_result import Results as Results
 from fanfold.engine.take_action import ActionOutcome as ActionOutcome
 from fanfold.engine.take_action import ActionWork as ActionWork
+from fanfold.engine.tasks.recovery.tick import TickReport as TickReport
 from fanfold.engine.tasks.submitting.inputs import Upload as Upload
 from fanfold.engine.worker.loop import Worker as Worker
 from fanfold.errors import ActionFailed as ActionFailed
@@ -32,17 +34,20 @@ from fanfold.errors import IllegalMove as IllegalMove
 from fanfold.errors import JobFailed as JobFailed
 from fanfold.errors import LeaseLost as LeaseLost
 from fanfold.errors import NoAnswer as NoAnswer
+from fanfold.errors import NotEnoughCredits as NotEnoughCredits
 from fanfold.errors import NotFound as NotFound
 from fanfold.errors import PauseTask as PauseTask
 from fanfold.errors import Permanent as Permanent
+from fanfold.errors import SubtaskFailed as SubtaskFailed
 from fanfold.errors import TaskStopped as TaskStopped
 from fanfold.errors import Temporary as Temporary
 from fanfold.errors import Unreadable as Unreadable
+from fanfold.model.awaited.external import ExternalJob as ExternalJob
+from fanfold.model.awaited.gate_answer import GateAnswer as GateAnswer
 from fanfold.model.decision import Decision as Decision
 from fanfold.model.decision import NewDecision as NewDecision
 from fanfold.model.decision import part_key as part_key
 from fanfold.model.decision import part_keys as part_keys
-from fanfold.model.external import ExternalJob as ExternalJob
 from fanfold.model.item import BEGAN_AGAIN as BEGAN_AGAIN
 from fanfold.model.item import Item as Item
 from fanfold.model.item import NewItem as NewItem
@@ -52,6 +57,10 @@ from fanfold.model.lifecycle import ItemState as ItemState
 from fanfold.model.lifecycle import TaskState as TaskState
 from fanfold.model.money.batch import Batch as Batch
 from fanfold.model.money.budgets import Budget as Budget
+from fanfold.model.money.credits import CreditAccount as CreditAccount
+from fanfold.model.money.credits import CreditEntry as CreditEntry
+from fanfold.model.money.credits import Price as Price
+from fanfold.model.money.credits import PriceWork as PriceWork
 from fanfold.model.money.estimates import Estimate as Estimate
 from fanfold.model.money.estimates import EstimateWork as EstimateWork
 from fanfold.model.money.estimates import ExpectedCall as ExpectedCall
@@ -62,6 +71,7 @@ from fanfold.model.pipelines.actions import Action as Action
 from fanfold.model.pipelines.application import AppCommand as AppCommand
 from fanfold.model.pipelines.application import Application as Application
 from fanfold.model.pipelines.forms import Form as Form
+from fanfold.model.pipelines.gates import Gate as Gate
 from fanfold.model.pipelines.options import Option as Option
 from fanfold.model.pipelines.options import read_options as read_options
 from fanfold.model.pipelines.pipeline import Pipeline as Pipeline
@@ -79,6 +89,7 @@ from fanfold.model.values.codecs import register_codec as register_codec
 from fanfold.model.values.files import File as File
 from fanfold.running.awaited import arun as arun
 from fanfold.running.one import run as run
+from fanfold.running.ticking import tick as tick
 
 __version__: str
 __all__: list[str]

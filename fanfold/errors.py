@@ -8,6 +8,7 @@ FanfoldError
 │   ├── BadTemplate     a template that its application cannot use
 │   └── BadOption       an option that the pipeline does not have, or a value that it does not allow
 ├── Unreadable          a stored value no longer fits the types in the code
+├── NotEnoughCredits    the owner has fewer credits than the task costs
 ├── KeyTaken            the idempotency key already has a task
 ├── KeyReused           the idempotency key belongs to a task with different work
 ├── BadPipeline         the definition of a pipeline is not valid
@@ -19,7 +20,8 @@ FanfoldError
 
 HandlerError            what a handler may raise on purpose
 ├── Permanent           do not retry
-│   └── NoAnswer        no model of the chain gave an acceptable answer
+│   ├── NoAnswer        no model of the chain gave an acceptable answer
+│   └── SubtaskFailed   a subtask ended without a result
 ├── Temporary           retry after a while
 │   └── JobFailed       an external job failed: start another one
 ├── PauseTask           every item would fail for the same reason: pause the task for a person
@@ -105,6 +107,17 @@ class Unreadable(FanfoldError):
     code = "unreadable"
 
 
+class NotEnoughCredits(FanfoldError):
+    """The owner has fewer credits than this costs; nothing was begun."""
+
+    code = "not_enough_credits"
+
+    def __init__(self, message: str, *, balance: int, price: int) -> None:
+        super().__init__(message)
+        self.balance = balance
+        self.price = price
+
+
 class KeyTaken(FanfoldError):
     """Another task has this idempotency key; submit returns that one instead."""
 
@@ -143,6 +156,7 @@ DATABASE_CODES = {
     "files_refused": "The bucket with the files refuses access, or does not exist. Workers wait until it is accessible.",
     "files_unsafe": "The bucket with the files ignores `If-None-Match`, or holds another file under the same key.",
     "read_only": "It is read-only for this account.",
+    "ephemeral": "A SQLite file on the disk of a cloud function, which is lost with the instance.",
     "foreign_database": "It has tables that are not Fanfold's.",
     "half_made": "Some of its tables are missing.",
     "unreleased_database": "It has a revision that only development versions had.",
@@ -281,6 +295,20 @@ class NoAnswer(Permanent):
     def __init__(self, message: str = "", *, code: str | None = None, reasons: tuple[str, ...] = ()) -> None:
         super().__init__(message, code=code)
         self.reasons = reasons
+
+
+class SubtaskFailed(Permanent):
+    """A subtask failed, was cancelled, or is partial; ``task_id`` and ``state`` say which one, and how it ended.
+
+    If nobody catches it, the item fails. When a person retries the item, the subtask is retried too.
+    """
+
+    code = "subtask_failed"
+
+    def __init__(self, message: str = "", *, code: str | None = None, task_id: str = "", state: str = "") -> None:
+        super().__init__(message, code=code)
+        self.task_id = task_id
+        self.state = state
 
 
 class ChildDied(HandlerError):

@@ -68,6 +68,7 @@ class Settings:
     telemetry: str = ""
     streams: str = ""
     isolate: str = ""
+    credits: str = "off"
 
     @property
     def data_folder(self) -> Path:
@@ -141,6 +142,7 @@ MEANINGS = {
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
     "streams": "Redis that carries streamed output to readers, `redis://…`; default: they poll the database.",
     "isolate": "`functions`: run all `def` handlers in child processes, which can be ended; default: only with `isolate=True`.",
+    "credits": "`on`: tasks of pipelines with a price cost credits of their owner; `outside`: counted for another ledger; `off`.",
 }
 
 
@@ -207,6 +209,8 @@ def _checked(settings: Settings) -> Settings:
         _check_telemetry(settings.telemetry)
     if settings.isolate not in ("", "functions"):
         raise BadInput(f"Setting isolate is {settings.isolate!r}; use functions, or leave it empty.")
+    if settings.credits not in ("off", "on", "outside"):
+        raise BadInput(f"Setting credits is {settings.credits!r}; use off, on or outside.")
     _ = settings.weights
     for name in (
         "poll_seconds",

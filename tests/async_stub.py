@@ -12,6 +12,7 @@ from typing import Any, get_overloads
 from fanfold.engine import async_client
 from fanfold.engine.async_calls import THREADS, is_iterator, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.credits.accounts import Credits
 from fanfold.engine.schedules import Schedules
 from fanfold.engine.templates import Templates
 from fanfold.engine.webhooks.endpoints import Webhooks
@@ -23,7 +24,7 @@ HEAD = (
 SIMPLE = (str, int, float, bool, type(None))
 ELEMENTS = {"Results": "Result"}
 """The elements of an iterable class."""
-PARTS = (Templates, Schedules, Webhooks)
+PARTS = (Templates, Schedules, Credits, Webhooks)
 ALWAYS = (
     "import builtins",
     "from collections.abc import AsyncGenerator",

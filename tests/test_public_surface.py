@@ -21,6 +21,8 @@ PROMISED = [
     "TemplateKind", "TemplateUse", "Temporary", "Unreadable", "Upload",
     "Vocabulary", "Worker", "arun", "celery", "from_celery", "later",
     "part_key", "part_keys", "read_options", "register_codec", "run", "task",
+    "CreditAccount", "CreditEntry", "Gate", "GateAnswer", "NotEnoughCredits", "Price", "PriceWork", "Subtask",
+    "SubtaskFailed", "TickReport", "tick",
 ]  # fmt: skip
 
 

@@ -29,7 +29,14 @@ SAID = {
         "6 questions, $0.05\n"
     ),
     "tolerate_failures": "total 42; missing: 2 ('thirty' is not a number)\n",
+    "batch_handler": "99 vectors, 1 missing\n",
     "decisions": "the house / a color\nthis house / a colour\n",
+    "credits_and_works": (
+        "5 credits left after submit\n"
+        "10 credits left: one picture was refunded\n"
+        "25 credits are more than 10\n"
+        "works says that the task is completed, and so does the client: completed\n"
+    ),
     "stream_output": "Once upon a time there was a worker. (8 words)\n",
 }
 TESTED = "test_translate_chapters"

@@ -54,6 +54,7 @@ SECTIONS = {
         "templates",
         "providers",
         "limits",
+        "credits",
         "webhooks",
         "workers",
         "metrics",

@@ -53,13 +53,13 @@ class Given:
     items: Iterable[Any] | None = None
 
 
-def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_options(pairs: Sequence[str], what: str = "an option", flag: str = "--option") -> dict[str, Any]:
     """Parse NAME=VALUE pairs into options."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise BadInput(f"'{pair}' is not an option. Write it as --option NAME=VALUE.")
+            raise BadInput(f"'{pair}' is not {what}. Write it as {flag} NAME=VALUE.")
         found[name.strip()] = value_of(value)
     return found
 

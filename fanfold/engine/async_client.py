@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from fanfold.engine.async_calls import AsyncCalls, AsyncPart, awaited, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.credits.accounts import Credits
 from fanfold.engine.schedules import Schedules
 from fanfold.engine.templates import Templates
 from fanfold.engine.webhooks.endpoints import Webhooks
@@ -21,6 +22,10 @@ class AsyncTemplates(AsyncPart):
 
 class AsyncSchedules(AsyncPart):
     """``Client.schedules`` for `async def`."""
+
+
+class AsyncCredits(AsyncPart):
+    """``Client.credits`` for `async def`."""
 
 
 class AsyncWebhooks(AsyncPart):
@@ -46,6 +51,11 @@ class AsyncClient(AsyncCalls):
         return AsyncSchedules(self, attrgetter("schedules"))
 
     @property
+    def credits(self) -> AsyncCredits:
+        """Credits of owners: what they have, and what their tasks cost."""
+        return AsyncCredits(self, attrgetter("credits"))
+
+    @property
     def webhooks(self) -> AsyncWebhooks:
         """Other programs that are told what becomes of tasks."""
         return AsyncWebhooks(self, attrgetter("webhooks"))
@@ -54,6 +64,12 @@ class AsyncClient(AsyncCalls):
 for _name, _method in public_methods(Client).items():
     if _name != "close":
         setattr(AsyncClient, _name, awaited(_method))
-for _part, _asynchronous in ((Templates, AsyncTemplates), (Schedules, AsyncSchedules), (Webhooks, AsyncWebhooks)):
+_PARTS = (
+    (Templates, AsyncTemplates),
+    (Schedules, AsyncSchedules),
+    (Credits, AsyncCredits),
+    (Webhooks, AsyncWebhooks),
+)
+for _part, _asynchronous in _PARTS:
     for _name, _method in public_methods(_part).items():
         setattr(_asynchronous, _name, awaited(_method))

@@ -13,12 +13,14 @@ from fanfold.engine.queries.metrics import Metrics
 from fanfold.engine.take_action import ActionOutcome
 from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.webhooks.endpoints import Webhook
+from fanfold.model.awaited.external import ExternalJob
+from fanfold.model.awaited.gate_answer import GateAnswer
 from fanfold.model.decision import Decision, NewDecision
-from fanfold.model.external import ExternalJob
 from fanfold.model.item import Item, ItemDetail, Result
 from fanfold.model.money.batch import Batch
 from fanfold.model.money.budgets import Budget
 from fanfold.model.money.costs import CostRow
+from fanfold.model.money.credits import CreditAccount, CreditEntry
 from fanfold.model.money.estimates import Estimate
 from fanfold.model.money.rate_limits import LimitRow
 from fanfold.model.pipelines.pipeline import Pipeline, Target
@@ -27,6 +29,7 @@ from fanfold.model.schedule import Schedule
 from fanfold.model.task import Event, Task
 from fanfold.model.template import Template, TemplateUse
 from fanfold.store.rows.money.answers import CallRow
+from fanfold.store.rows.money.credits import Difference
 from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
 
@@ -73,6 +76,30 @@ class AsyncSchedules:
     async def resume(self, name: str) -> Schedule: ...
     async def run(self, name: str) -> Task: ...
 
+class AsyncCredits:
+    async def account(self, owner: str | None = None) -> CreditAccount: ...
+    async def accounts(self, *, after: str | None = None, limit: int = 100) -> builtins.list[CreditAccount]: ...
+    async def balance(self, owner: str | None = None) -> int: ...
+    async def charge(
+        self, owner: str, amount: int, *, reason: str | None = None, key: str | None = None
+    ) -> CreditEntry: ...
+    async def differences(self) -> builtins.list[Difference]: ...
+    async def entries(
+        self, owner: str | None = None, *, task: str | None = None, before: int | None = None, limit: int = 100
+    ) -> builtins.list[CreditEntry]: ...
+    async def grant(
+        self, owner: str, amount: int, *, reason: str | None = None, key: str | None = None
+    ) -> CreditEntry: ...
+    async def quote(
+        self,
+        pipeline: Target,
+        *inputs: Any,
+        items: Iterable[Any] | None = None,
+        options: dict[str, Any] | None = None,
+        owner: str = "",
+    ) -> int: ...
+    async def refund(self, task_id: str, items: Sequence[str] = (), *, reason: str | None = None) -> int: ...
+
 class AsyncWebhooks:
     async def add(
         self, name: str, url: str, *, events: Sequence[str] = ..., pipeline: str | None = None, owner: str | None = None
@@ -105,10 +132,13 @@ class AsyncClient:
     @property
     def schedules(self) -> AsyncSchedules: ...
     @property
+    def credits(self) -> AsyncCredits: ...
+    @property
     def webhooks(self) -> AsyncWebhooks: ...
     async def accept(
         self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
     ) -> Task: ...
+    async def answers(self, task_id: str) -> builtins.list[GateAnswer]: ...
     async def batches(self, task_id: str | None = None, *, limit: int = 100) -> builtins.list[Batch]: ...
     async def budget(self, task_id: str) -> Budget: ...
     async def by_key(self, key: str, owner: str | None = None) -> Task | None: ...
@@ -201,6 +231,7 @@ class AsyncClient:
         tag: str | None = None,
         text: str | None = None,
         needs_you: bool = False,
+        parent: str | None = None,
         after: str | None = None,
         limit: int = 50,
         sort: str = ...,
@@ -229,7 +260,7 @@ class AsyncClient:
         self, task_id: str, *, earlier: bool = False, form: str | None = None, partial: bool = False
     ) -> Any: ...
     def results(self, task_id: str, stage: str | None = None) -> AsyncGenerator[Result[Any, Any]]: ...
-    async def resume(self, task_id: str) -> Task: ...
+    async def resume(self, task_id: str, answer: Mapping[str, Any] | None = None) -> Task: ...
     async def retry(
         self,
         task_id: str,
@@ -265,7 +296,13 @@ class AsyncClient:
         delay: float | None = None,
         notify: Sequence[str] = (),
     ) -> Task: ...
+    async def submit_many(
+        self, pipeline: Target, submissions: Iterable[Mapping[str, Any]], **shared: Any
+    ) -> builtins.list[Task | Exception]: ...
     async def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]: ...
+    async def submit_or_find_many(
+        self, pipeline: Target, wanted: Sequence[Submission]
+    ) -> builtins.list[tuple[Task, bool] | Exception]: ...
     async def typed(self, pipeline: Pipeline) -> Client: ...
     async def wait(self, task_id: str, timeout: float | None = None, *, poll: float = 0.2) -> Task: ...
     async def workers(self) -> builtins.list[WorkerRow]: ...

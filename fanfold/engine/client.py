@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from fanfold.engine.estimates import Estimates
+from fanfold.engine.credits.accounts import Credits
+from fanfold.engine.money.estimates import Estimates
 from fanfold.engine.queries.decisions import DecisionQueries
 from fanfold.engine.queries.items import ItemQueries
 from fanfold.engine.queries.lookup import Lookup
@@ -20,19 +22,23 @@ from fanfold.engine.queries.money.costs import CostQueries
 from fanfold.engine.queries.money.rate_limits import close_limit, list_limits, open_limit
 from fanfold.engine.queries.pauses import steps_of
 from fanfold.engine.queries.results.outputs import OutputQueries
+from fanfold.engine.queries.task_view import view
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.schedules import Schedules
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
 from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.tasks.steering.decide import Deciding
+from fanfold.engine.tasks.steering.delete import SLICE_SECONDS, late_after
 from fanfold.engine.tasks.steering.external_decisions import Wish, decide
+from fanfold.engine.tasks.steering.follow_parent import follow_parents
 from fanfold.engine.tasks.steering.set_lane import set_lane
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find
+from fanfold.engine.tasks.submitting.submit_many import submit_or_find_many
 from fanfold.engine.templates import Templates
 from fanfold.engine.webhooks.endpoints import Webhooks
-from fanfold.errors import NotFound
+from fanfold.errors import BadInput, NotFound
 from fanfold.model.decision import NewDecision
 from fanfold.model.money.budgets import wish
 from fanfold.model.money.rate_limits import LimitRow
@@ -51,6 +57,8 @@ if TYPE_CHECKING:
     from fanfold.engine.take_action import ActionOutcome
 
 ACTOR_LENGTH = 100
+SUBMITTED = {one.name for one in fields(Submission)} - {"actor", "templates", "within", "parent"}
+"""Arguments of a submission, besides owner and budget."""
 Part = TypeVar("Part")
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -113,6 +121,8 @@ class Client:
         """Templates by name and version, and which tasks used them."""
         self.schedules = Schedules(self)
         """Tasks that are submitted at certain times."""
+        self.credits = Credits(self)
+        """Credits of owners: what they have, and what their tasks cost."""
         self.webhooks = Webhooks(self)
         """Other programs that are told what becomes of tasks."""
 
@@ -121,6 +131,7 @@ class Client:
     by_key = _asks("_tasks", TaskQueries.by_key)
     counts = _asks("_tasks", TaskQueries.counts)
     events = _asks("_tasks", TaskQueries.events)
+    answers = _asks("_tasks", TaskQueries.answers)
     failures = _asks("_tasks", TaskQueries.failures)
     external_jobs = _asks("_tasks", TaskQueries.external_jobs)
     wait = _asks("_tasks", TaskQueries.wait)
@@ -185,7 +196,7 @@ class Client:
         ``run_at`` (an aware time) or ``delay`` (seconds) it is stored now and starts then; ``resume`` starts it earlier.
         ``notify`` names webhooks, or addresses, that are told what becomes of it.
         """
-        wanted = Submission(
+        wanted = self._submission(
             inputs=inputs,
             items=items,
             options={} if options is None else options,
@@ -193,19 +204,66 @@ class Client:
             key=key,
             priority=priority,
             tags=tags,
-            owner=self.owner if self.owner is not None else (owner or ""),
+            owner=owner,
             literal=literal,
             retry_limit=retry_limit,
             metadata={} if metadata is None else metadata,
             straight_through=straight_through,
-            actor=self.actor,
-            budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
+            budget=budget,
+            strict_budget=strict_budget,
+            allow_unknown_cost=allow_unknown_cost,
             sample=sample,
             run_at=run_at,
             delay=delay,
             notify=notify,
         )
         return self.submit_or_find(pipeline, wanted)[0]
+
+    def submit_many(
+        self, pipeline: Target, submissions: Iterable[Mapping[str, Any]], **shared: Any
+    ) -> builtins.list[Task | Exception]:
+        """Submit many tasks in few transactions; returns a task for each, in order, or the error if it was refused.
+
+        Each submission has the arguments of ``submit`` by name: ``{"inputs": ["a.pdf"], "key": "a"}``; ``shared`` are those of
+        all of them. A task that is refused stops no other.
+        """
+        wanted = [self._submission(**{**shared, **one}) for one in submissions]
+        # Items may have to be read twice.
+        wanted = [one if one.items is None else replace(one, items=builtins.list(one.items)) for one in wanted]
+        found = self.submit_or_find_many(pipeline, wanted)
+        return [one if isinstance(one, Exception) else one[0] for one in found]
+
+    def submit_or_find_many(
+        self, pipeline: Target, wanted: Sequence[Submission]
+    ) -> builtins.list[tuple[Task, bool] | Exception]:
+        """For each submission its task and whether it was created, or the error."""
+        known = as_pipeline(pipeline)
+        made = submit_or_find_many(self.store, known, wanted)
+        self._submitted[known.name] = known
+        rows = [one.row for one in made if not isinstance(one, Exception)]
+        with self.store.read() as tx:
+            tasks = {task.id: task for task in view(self.store, tx, rows)} if rows else {}
+        return [one if isinstance(one, Exception) else (tasks[one.row.id], one.is_new) for one in made]
+
+    def _submission(
+        self,
+        *,
+        owner: str | None = None,
+        budget: Any = None,
+        strict_budget: bool = False,
+        allow_unknown_cost: bool = False,
+        **named: Any,
+    ) -> Submission:
+        """The submission with these arguments of ``submit``, on behalf of this client's owner."""
+        if unknown := named.keys() - SUBMITTED:
+            known = sorted({*SUBMITTED, "strict_budget", "allow_unknown_cost"})
+            raise BadInput(say("unknown_argument", names=sorted(unknown), known=known))
+        return Submission(
+            owner=self.owner if self.owner is not None else (owner or ""),
+            actor=self.actor,
+            budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
+            **named,
+        )
 
     def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]:
         """The task of a submission, and whether it was created rather than found by its key."""
@@ -257,9 +315,12 @@ class Client:
         """Start nothing new and hand back running items."""
         return self._command(task_id, lambda number: self.commands.pause(number, reason))
 
-    def resume(self, task_id: str) -> Task:
-        """Continue; pass the gate if the task waits at one."""
-        return self._command(task_id, self.commands.resume)
+    def resume(self, task_id: str, answer: Mapping[str, Any] | None = None) -> Task:
+        """Continue; pass the gate if the task waits at one.
+
+        A gate that asks (``Task.asks``) needs an ``answer``: it is checked before it is taken, and stored with who and when.
+        """
+        return self._command(task_id, lambda number: self.commands.resume(number, answer))
 
     def cancel(self, task_id: str, reason: str | None = None) -> Task:
         """Stop for good."""
@@ -413,6 +474,7 @@ class Client:
     def _command(self, task_id: str, act: Any) -> Task:
         number = self.lookup.row(task_id).number
         act(number)
+        follow_parents(self.store, self.pipelines, self.actor, number, late_after(SLICE_SECONDS))
         with self.store.read() as tx:
             row = tx.tasks.get(number)
         if row is None:

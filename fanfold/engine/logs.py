@@ -19,7 +19,7 @@ from fanfold.engine.redaction import without_keys
 from fanfold.model.values.secrets import BLANK, is_secret
 
 if TYPE_CHECKING:
-    from fanfold.engine.worker.attempt.call import Call
+    from fanfold.engine.worker.attempt.caller import AnyCall
 
 SPEAKERS = ("fanfold.worker", "fanfold.sweep")
 """Loggers whose lines begin with the worker or task that they are about: `[%s] …`."""
@@ -45,7 +45,7 @@ class LogLevels(NamedTuple):
     others: int
 
 
-current_attempt: ContextVar[tuple[Call, Callable[[], str]] | LogFields | None] = ContextVar(
+current_attempt: ContextVar[tuple[AnyCall, Callable[[], str]] | LogFields | None] = ContextVar(
     "fanfold_current_attempt", default=None
 )
 """The running attempt, and a function that names its worker. Fields are computed only when something is logged."""
@@ -58,13 +58,13 @@ def current_fields() -> LogFields | None:
     return found if found is None or isinstance(found, LogFields) else _fields(found[0], found[1]())
 
 
-def about(call: Call, worker: str | None = None) -> dict[str, LogFields]:
+def about(call: AnyCall, worker: str | None = None) -> dict[str, LogFields]:
     """The ``extra`` for a line about an attempt that is logged outside of its context."""
     return {"fanfold": _fields(call, worker)}
 
 
-def _fields(call: Call, worker: str | None) -> LogFields:
-    return LogFields(call.row.id, call.stage.name, call.claimed.key, call.claimed.attempts, worker)
+def _fields(call: AnyCall, worker: str | None) -> LogFields:
+    return LogFields(call.row.id, call.stage.name, call.name, call.claimed.attempts, worker)
 
 
 @contextmanager

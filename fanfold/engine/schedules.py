@@ -93,12 +93,11 @@ class Schedules:
         )
         rules = {"overlap": _rule("overlap", Overlap, overlap), "catch_up": _rule("catch_up", CatchUp, catch_up)}
         with self._store.read() as tx:
-            now = tx.time()
+            checked_cron(cron, zone, tx.time())
             if tx.schedules.get(name) is not None:
                 raise BadInput(say("schedule_taken", name=name), code="schedule_taken")
-        next_at = checked_cron(cron, zone, now)
         row = {"name": name, "owner": wanted.owner, "cron": cron, "zone": zone, "pipeline": known.name, **rules}
-        return self._store_new(known, wanted, {**row, "paused": False, "next_at": next_at, "actor": self._client.actor})
+        return self._store_new(known, wanted, {**row, "paused": False, "actor": self._client.actor})
 
     def _store_new(self, pipeline: Pipeline, wanted: Submission, row: dict[str, Any]) -> Schedule:
         """Check and copy what is submitted each time, and store the schedule."""
@@ -112,7 +111,10 @@ class Schedules:
             kept = given.copy_in(self._store, f"s-{secrets.token_hex(6)}", inputs, files)
             text = stored(wanted, kept, None if wanted.items is None else [_plain(item) for item in wanted.items])
             with self._store.write() as tx:
-                added = tx.schedules.add({**row, "wanted": text})
+                # Copying the files may have taken minutes, and the times of these minutes were not missed.
+                now = tx.time()
+                times = {"created_at": now, "next_at": checked_cron(row["cron"], row["zone"], now)}
+                added = tx.schedules.add({**row, **times, "wanted": text})
                 if added is None:
                     raise BadInput(say("schedule_taken", name=row["name"]), code="schedule_taken")
                 tx.blobs.add_files(NO_TASK, files)
@@ -154,11 +156,8 @@ class Schedules:
         """Continue with the next due time; those of the pause are left out."""
         row = self._row(name)
         if row.paused:
-            with self._store.read() as tx:
-                now = tx.time()
-            next_at = next(due_times(row.cron, row.zone, now), None)
             with self._store.write() as tx:
-                tx.schedules.pause(name, False, next_at)
+                tx.schedules.pause(name, False, next(due_times(row.cron, row.zone, tx.time()), None))
         return self.get(name)
 
     def run(self, name: str) -> Task:

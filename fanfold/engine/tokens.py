@@ -27,12 +27,14 @@ class Role(StrEnum):
     ADMIN = "admin"
     MEMBER = "member"
     VIEWER = "viewer"
+    TIMER = "timer"
 
 
 ROLES = {
     Role.ADMIN: "sees and steers the tasks of all owners, and may prune, tick and manage tokens",
     Role.MEMBER: "sees and steers the tasks of its owner",
     Role.VIEWER: "sees the tasks of its owner and changes nothing",
+    Role.TIMER: "starts ticks, and sees and changes nothing else: for cron and cloud functions",
 }
 
 
@@ -58,6 +60,8 @@ def create(
         raise BadInput(say("token_days", days=days))
     if role == Role.ADMIN and owner not in (None, EVERYONE):
         raise BadInput(say("admin_sees_all"))
+    if role == Role.TIMER and owner is not None:
+        raise BadInput(say("timer_sees_nothing"))
     whose = None if role == Role.ADMIN or owner == EVERYONE else (owner or name)
     if whose is not None and len(whose) > 200:
         raise BadInput(say("owner_too_long"))

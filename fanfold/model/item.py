@@ -84,6 +84,10 @@ class Claimed(NamedTuple):
     """The generation of its task at the claim; the worker's cached task row may be older."""
     lineage: str | None = None
     """The generations of its task's redone splits (JSON): the items of a redone split are different work."""
+    ahead: bool = False
+    """Whether it was claimed to wait for a slot: the database does not know yet whether its handler began."""
+    begun_at: float | None = None
+    """When the handler of an item claimed ahead began, on the worker's monotonic clock."""
 
 
 @dataclass(frozen=True)

@@ -142,8 +142,14 @@ TASK_MOVES = (
     Move(
         "on_move", (ACTIVE,), (ACTIVE,), WORKER + SWEEP, "a move was rolled back because on_move failed: it is retried"
     ),
-    Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, running items are handed back"),
-    Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "continue; pass the gate if it waits at one"),
+    Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER + SWEEP, "nothing new starts, running items are handed back"),
+    Move(
+        "resume",
+        (PAUSED, TaskState.WAITING),
+        (ACTIVE,),
+        PERSON + SWEEP,
+        "continue; pass the gate if it waits at one; a subtask that was paused with its parent continues with it",
+    ),
     Move(
         "merge",
         (ACTIVE, TaskState.WAITING, PARTIAL, COMPLETED),
@@ -169,15 +175,15 @@ TASK_MOVES = (
         "cancel",
         (ACTIVE, TaskState.WAITING, PAUSED, PARTIAL),
         (CANCELLED, ACTIVE),
-        PERSON,
-        "stop for good; active while on_cancelled runs",
+        PERSON + SWEEP,
+        "stop for good; active while on_cancelled runs; a subtask is cancelled with its parent",
     ),
     Move(
         "retry",
         (ACTIVE, TaskState.WAITING, *FINISHED_TASKS),
         (ACTIVE,),
-        PERSON,
-        "redo failed or named items, keep the rest",
+        PERSON + WORKER,
+        "redo failed or named items, keep the rest; a subtask, when the item that waits for it is redone",
     ),
     Move("retry", (PAUSED,), (PAUSED,), PERSON, "redo failed or named items once it is resumed"),
     Move(
@@ -187,7 +193,13 @@ TASK_MOVES = (
         PERSON,
         "start over from the first stage",
     ),
-    Move("delete", (TaskState.WAITING, PAUSED, *FINISHED_TASKS), (), PERSON, "remove it with all its files"),
+    Move(
+        "delete",
+        (TaskState.WAITING, PAUSED, *FINISHED_TASKS),
+        (),
+        PERSON + SWEEP,
+        "remove it with all its files and subtasks",
+    ),
     Move("prune", FINISHED_TASKS, (), SWEEP + PERSON, "finished long ago: removed with all its files"),
 )
 

@@ -53,6 +53,13 @@ class PlannedStage:
     """The application's name for this part of the work; by default the stage's name."""
     quiet_seconds: float = 0.5
     """How long after the last decision a merge runs again."""
+    asks: str = ""
+    """The options that a person answers at its gate (JSON, see `model.pipelines.gates`); empty if the gate only waits."""
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether its gate asks something: then only `resume`, with an answer, passes it."""
+        return self.gate and bool(self.asks)
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
@@ -73,6 +80,19 @@ class Plan:
     item_words: tuple[tuple[str, str], ...] = ()
     """The application's words for the states of items."""
     done_phase: str = "done"
+    priced: bool = False
+    """Whether credits were charged for the task."""
+
+    def item_word(self, stage: str, state: str) -> str:
+        """The application's word for the state of an item: the one for its stage, or the one for all stages."""
+        words = dict(self.item_words)
+        return words.get(f"{stage}.{state}") or words.get(state, state)
+
+    def words_of_items(self, stage: str) -> dict[str, str]:
+        """The application's words for the states of items in a stage."""
+        words = dict(self.item_words)
+        own = {name.removeprefix(f"{stage}."): word for name, word in words.items() if name.startswith(f"{stage}.")}
+        return {name: word for name, word in words.items() if "." not in name} | own
 
     def stage(self, name: str) -> PlannedStage:
         """The stage with this name, including compensations."""
@@ -184,4 +204,5 @@ class Plan:
             task_words,
             item_words,
             found.get("done_phase", "done"),
+            found.get("priced", False),
         )

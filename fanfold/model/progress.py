@@ -35,6 +35,11 @@ class Counts:
         """Whether any item has left `pending`."""
         return self.total > self[ItemState.PENDING]
 
+    @property
+    def queued(self) -> bool:
+        """Whether items are pending and no item is being worked on, waits or is retried."""
+        return 0 < self[ItemState.PENDING] == self.total - self.settled
+
 
 def percent(plan: Plan, state: str, stage: str, counts: Counts) -> float:
     """Progress of a task in ``stage``. It never decreases except when a person retries."""

@@ -61,29 +61,24 @@ class TaskRow:
     decided: int | None = None
     """The number of the last decision about its results; None if there is none."""
     sample: int | None = None
-    """How many items of a stage are processed before the task is paused with an estimate; None for all.
-
-    Negative while the task is closed: see ``closed_sample``.
-    """
+    """How many items of a stage are processed before the task is paused with an estimate; None for all."""
     start_at: datetime | None = None
     """When it starts; None once it has started."""
     notify: str | None = None
     """Its own receivers of webhooks (JSON): names, or addresses."""
+    parent: int | None = None
+    """The number of the task that it is a subtask of."""
+    parent_item: int | None = None
+    """The item of its parent that submitted it."""
+    by_parent: bool | None = None
+    """Whether it is paused or cancelled because its parent is."""
+    closed_at: datetime | None = None
+    """Since when no more items are claimed, because handlers have used up a budget with costs of their own."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether no more items are claimed, because handlers have used up the budget with costs of their own."""
-        return self.sample is not None and self.sample < 0
-
-    @property
-    def opened_sample(self) -> int | None:
-        """The sample of the task when it is not closed."""
-        return self.sample if self.sample is None or self.sample >= 0 else (-self.sample - 1) or None
-
-
-def closed_sample(sample: int | None) -> int:
-    """The sample that closes a task, from which ``opened_sample`` is known again."""
-    return -(sample or 0) - 1
+        """Whether no more items are claimed until a budget is raised."""
+        return self.closed_at is not None
 
 
 @dataclass(frozen=True)
@@ -156,6 +151,16 @@ class Task:
     """The stage whose items ``total``, ``done``, ``failed`` and ``open`` count: before a split is done, the split itself."""
     start_at: datetime | None = None
     """When it starts, if it was submitted for later; None once it has started."""
+    parent: str | None = None
+    """The id of the task that it is a subtask of."""
+    parent_stage: str | None = None
+    """The stage of the item that submitted it."""
+    parent_item: str | None = None
+    """The key of that item."""
+    subtasks: dict[str, int] = field(default_factory=dict)
+    """How many subtasks it has, by state."""
+    asks: dict[str, Any] | None = None
+    """What a person is asked at the gate where it waits, as a JSON Schema; None if nothing is asked."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
     """Codes and parameters of the texts that have them, by field; filled in JSON."""
 

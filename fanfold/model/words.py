@@ -8,6 +8,7 @@ from math import ceil
 
 from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
 from fanfold.model.money.batch import NONE_BATCHED, LaneCounts
+from fanfold.model.pipelines.gates import asked_by
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
 from fanfold.model.text.sentences import Sentence, say
@@ -72,6 +73,8 @@ class Facts:
     """How many of its questions are in the batch lane."""
     start_at: datetime | None = None
     """When it starts, if it was submitted for later."""
+    subtasks: tuple[int, str] = (0, "")
+    """How many unfinished subtasks its items wait for, and the id of one of them."""
 
     @property
     def unaccepted(self) -> int:
@@ -107,7 +110,7 @@ def usual_word(facts: Facts) -> str:
         return "scheduled"
     if facts.state is TaskState.WAITING:
         return stage.ready if stage.kind is Kind.MERGE else "waiting"
-    if not facts.counts.started or facts.gathers_decisions:
+    if not facts.counts.started or facts.counts.queued or facts.gathers_decisions:
         return stage.ready
     if stage.kind is not Kind.EACH and facts.counts[ItemState.RETRYING]:
         return stage.retrying
@@ -148,6 +151,8 @@ def _merge_objection(facts: Facts) -> str:
         return say("no_merge")
     if facts.state is TaskState.WAITING and facts.plan.stage(facts.stage).kind is not Kind.MERGE:
         return say("waits_before_no_merge", stage=facts.stage)
+    if facts.state is TaskState.WAITING and facts.plan.stage(facts.stage).needs_answer:
+        return say("gate_needs_answer", stage=facts.stage)
     if facts.state is TaskState.ACTIVE and not facts.held:
         return say("merges_by_itself")
     if facts.state is TaskState.ACTIVE and facts.plan.stage(facts.stage).kind is not Kind.EACH:
@@ -166,6 +171,8 @@ def wait_reason(facts: Facts) -> str | None:
     counts = facts.counts
     if facts.state is TaskState.WAITING and facts.start_at is not None:
         return say("starts_at", at=facts.start_at, now=facts.now)
+    if facts.state is TaskState.WAITING and (asked := asked_by(facts.plan.stage(facts.stage).asks)):
+        return say("waits_for_answer", stage=facts.stage, names=[option.title for option in asked.values()])
     if facts.state is TaskState.WAITING:
         return say("waits_before", stage=facts.stage)
     if facts.state is TaskState.PAUSED:
@@ -205,6 +212,9 @@ def _timed(facts: Facts, trouble: Trouble | None) -> Sentence:
     """The wait reason if every open item of the stage waits for its due time."""
     if facts.batched.open:
         return in_batches(facts.batched)
+    count, one = facts.subtasks
+    if count:
+        return say("waits_for_subtasks", count=count, task=one)
     external, at, now = facts.counts[ItemState.WAITING], facts.next_due_at, facts.now
     if at is None:
         what = say("waits_external") if external else say("waits_next_try")

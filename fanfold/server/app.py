@@ -24,7 +24,7 @@ from fanfold.server.api import (
 )
 from fanfold.server.api.automation import schedules, wake, webhooks
 from fanfold.server.api.documented import completed
-from fanfold.server.api.money import batches, budgets, costs, estimates, limits
+from fanfold.server.api.money import batches, budgets, costs, credits, estimates, limits
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.conditional import CachedResponses
 from fanfold.server.requests.guard import Guard
@@ -35,7 +35,7 @@ from fanfold.server.web.frame.languages import learn
 
 API = "/api/v1"
 MODULES = (
-    tasks, actions, batches, budgets, costs, decisions, estimates, external, items, results, streams, operating, limits,
+    tasks, actions, batches, budgets, costs, credits, decisions, estimates, external, items, results, streams, operating, limits,
     table, templates, changes, schedules, wake, webhooks,
 )  # fmt: skip
 DESCRIPTION = """

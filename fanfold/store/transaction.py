@@ -12,10 +12,12 @@ from fanfold.store.dialects.clock import Clock
 from fanfold.store.files.blob_rows import Blobs
 from fanfold.store.files.place_rows import FilePlaces
 from fanfold.store.items.accept import Accepting
+from fanfold.store.items.awaited.external_durations import ExternalDurations
+from fanfold.store.items.awaited.external_jobs import Externals
+from fanfold.store.items.awaited.subtasks import Subtasks
 from fanfold.store.items.claim import Claiming
 from fanfold.store.items.count import Counting
 from fanfold.store.items.create import Items
-from fanfold.store.items.external_jobs import Externals
 from fanfold.store.items.find_work import Looking
 from fanfold.store.items.large.drafts import Drafts
 from fanfold.store.items.large.reset_queue import Resets
@@ -24,7 +26,9 @@ from fanfold.store.items.recover import Recovery
 from fanfold.store.items.reset import Resetting
 from fanfold.store.items.settle import Settling
 from fanfold.store.rows.decisions import Decisions
+from fanfold.store.rows.durations import Durations
 from fanfold.store.rows.events import Events
+from fanfold.store.rows.gate_answers import GateAnswers
 from fanfold.store.rows.health import HealthChecks
 from fanfold.store.rows.hints import CarriedHints
 from fanfold.store.rows.money.answers import Answers, Calls
@@ -32,6 +36,7 @@ from fanfold.store.rows.money.batched_questions import BatchedQuestions
 from fanfold.store.rows.money.batches import Batches
 from fanfold.store.rows.money.budgets import Budgets
 from fanfold.store.rows.money.costs import Costs
+from fanfold.store.rows.money.credits import Credits
 from fanfold.store.rows.money.rate_limits import RateLimits
 from fanfold.store.rows.money.usage_history import UsageHistory
 from fanfold.store.rows.removal import Removal
@@ -124,6 +129,16 @@ class Transaction:
         return Counting(self.connection, self.clock)
 
     @cached_property
+    def subtasks(self) -> Subtasks:
+        """Tasks that items have submitted and wait for."""
+        return Subtasks(self.connection, self.clock)
+
+    @cached_property
+    def gate_answers(self) -> GateAnswers:
+        """What people answered at gates."""
+        return GateAnswers(self.connection, self.clock)
+
+    @cached_property
     def events(self) -> Events:
         """The log of what happened."""
         return Events(self.connection, self.clock)
@@ -164,6 +179,11 @@ class Transaction:
         return Externals(self.connection, self.clock)
 
     @cached_property
+    def external_durations(self) -> ExternalDurations:
+        """How long external jobs usually take."""
+        return ExternalDurations(self.connection, self.clock)
+
+    @cached_property
     def answers(self) -> Answers:
         """Answers of models that need not be paid for again."""
         return Answers(self.connection, self.clock)
@@ -177,6 +197,11 @@ class Transaction:
     def budgets(self) -> Budgets:
         """Budgets: reserve, settle."""
         return Budgets(self.connection, self.clock)
+
+    @cached_property
+    def credits(self) -> Credits:
+        """Credits of owners: accounts, and the entries of the ledger."""
+        return Credits(self.connection, self.clock)
 
     @cached_property
     def costs(self) -> Costs:
@@ -217,6 +242,11 @@ class Transaction:
     def webhooks(self) -> Webhooks:
         """Webhooks: where to send which events."""
         return Webhooks(self.connection, self.clock)
+
+    @cached_property
+    def durations(self) -> Durations:
+        """How long calls of each stage took lately."""
+        return Durations(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

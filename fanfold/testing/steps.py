@@ -79,10 +79,10 @@ class Steps:
             if claimed is None:
                 return False
             self._reach(BEFORE_HANDLER, *claimed)
-            settlement = worker.call(*claimed)
+            settled = worker.call(*claimed)
             if not worker.store.crashed:
                 self._reach(BEFORE_SETTLE, *claimed)
-                worker.settle(settlement, at_once=any(point.moment == AFTER_SETTLE for point in self.points))
+                worker.settle(settled, at_once=any(point.moment == AFTER_SETTLE for point in self.points))
                 self._reach(AFTER_SETTLE, *claimed)
         except WorkerCrashed:
             worker.store.crashed = True
@@ -109,9 +109,11 @@ class Steps:
         self._clock.advance(self._store.settings.sweep_seconds if advance_clock else 0.0)
         return advance_clock
 
-    def _reach(self, moment: str, row: TaskRow, claimed: Claimed) -> None:
+    def _reach(self, moment: str, row: TaskRow, claimed: list[Claimed]) -> None:
+        """Run the actions of this point, for each item of the call."""
         for point in self.points:
-            point.reach(moment, row, claimed)
+            for one in claimed:
+                point.reach(moment, row, one)
 
     def _new_worker(self) -> SteppedWorker:
         store = WorkerStore(self._store.settings, self._store.database)

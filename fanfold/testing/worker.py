@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.attempt.caller import AnyCall, Ended
 from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import Turn, take_turn
@@ -72,7 +74,7 @@ class SteppedClaimer(Claimer):
 
 
 class SteppedWorker:
-    """Claims one item at a time, in order, calls its handler in this thread, and settles it."""
+    """Claims one item (or one batch) at a time, in order, calls its handler in this thread, and settles it."""
 
     def __init__(
         self, store: WorkerStore, name: str, pipelines: dict[str, Pipeline], clock: Clock, script: Script
@@ -93,18 +95,18 @@ class SteppedWorker:
         with self.store.write() as tx:
             tx.workers.register(self.name, "test", 1, list(self.claimer.served.pairs), 1)
 
-    def claim(self) -> tuple[TaskRow, Claimed] | None:
-        """The next item that is due, if any. Unsettled results are settled first."""
+    def claim(self) -> tuple[TaskRow, list[Claimed]] | None:
+        """The next item that is due, or the next batch, if any. Unsettled results are settled first."""
         while True:
             turn = self._turn(Room(1))
             if turn.claimed:
-                return turn.claimed[0]
+                return turn.claimed[0][0], [claimed for _, claimed in turn.claimed]
             if not turn.again and not turn.settled:  # Settling may have made new work, so poll again.
                 return None
 
-    def settle(self, settlement: Settlement, *, at_once: bool) -> None:
-        """Write how an attempt ended, and advance its task: now, or in one transaction with the next claim."""
-        self._unsettled = [settlement]
+    def settle(self, settled: list[Settlement], *, at_once: bool) -> None:
+        """Write how attempts ended, and advance their task: now, or in one transaction with the next claim."""
+        self._unsettled = settled
         if at_once:
             self._turn(Room(0))
 
@@ -114,13 +116,15 @@ class SteppedWorker:
             self.store, self.claimer, self.pipelines, self.name, settled, room, in_flight=set(), hinted=True
         )
 
-    def call(self, row: TaskRow, claimed: Claimed) -> Settlement:
+    def call(self, row: TaskRow, claimed: list[Claimed]) -> list[Settlement]:
         """Run one handler in this thread, in an event loop on the test's clock."""
         pipeline = self.pipelines[row.pipeline]
-        stage = pipeline.find(claimed.stage)
+        stage = pipeline.find(claimed[0].stage)
         assert stage is not None, "only items of served stages are claimed"
-        call = Call(self.store, pipeline, stage, row, claimed)
-        return self.loop.run_until_complete(_within_time(call)) if stage.runs_in_loop else call.run_sync()
+        first = Call(self.store, pipeline, stage, row, claimed[0])
+        call: AnyCall = first if stage.batch is None else BatchCall(first, claimed[1:])
+        ended = self.loop.run_until_complete(_within_time(call)) if stage.runs_in_loop else call.run_sync()
+        return ended if isinstance(ended, list) else [ended]
 
     @property
     def loop(self) -> TurnedLoop:
@@ -143,7 +147,7 @@ class SteppedWorker:
             self._loop = None
 
 
-async def _within_time(call: Call) -> Settlement:
+async def _within_time(call: AnyCall) -> Ended:
     """One attempt, ended when its stage's timeout is over."""
     try:
         async with asyncio.timeout(call.stage.timeout):

@@ -1,6 +1,5 @@
 """Fixtures for tests of the command line."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,14 +28,10 @@ def new_shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def shell_on(database: str, data: Path) -> Iterator[Shell]:
-    """A shell, cleared afterwards; commands set up logging, which must not outlive the test."""
-    root = logging.getLogger("fanfold")
-    handlers, level = root.handlers[:], root.level
+    """A shell, cleared afterwards."""
     shell = Shell(database, data)
     yield shell
     shell.clear()
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 @pytest.fixture

@@ -188,3 +188,31 @@ asks = ff.Pipeline("asks", title="Questions")
 async def question(item: ff.ItemWork) -> str:
     """What a model says about the input."""
     return (await item.ask(str(item.input))).text
+
+
+double = ff.Pipeline("double")
+
+
+@double.step
+def twice(task: ff.TaskWork) -> int:
+    """A number twice."""
+    return int(task.options["number"]) * 2
+
+
+volume = ff.Pipeline("volume", subtasks=[double])
+
+
+@volume.step
+def measure(task: ff.TaskWork) -> int:
+    """The result of a subtask."""
+    return int(task.submit_subtask(double, name="twice", options={"number": 4}, title="Four twice").result())
+
+
+TONE = ff.Option("tone", "choice", choices=("formal", "plain"), help="How it should sound")
+
+
+@volume.step(gate=ff.Gate(TONE, ff.Option("copies", "number", default=1, at_least=1)))
+def issue(task: ff.TaskWork) -> str:
+    """What a person answered."""
+    answer = task.answer()
+    return f"{answer['copies']} × {answer['tone']}: {task.previous}"

@@ -82,7 +82,7 @@ def test_an_installed_pipeline_is_known_by_the_name_that_it_declares(
     [task] = json.loads(fanfold("tasks", "--json").stdout)
     assert fanfold("result", task["id"], "--form", "lines").stdout.strip() == "formed"
     assert (
-        "Installed: demo, extract, extract-template, lettering, pdf, proofread, translate."
+        "Installed: demo, extract, extract-template, lettering, pdf, photo, proofread, translate."
         in fanfold("run", "p", "a", code=3).stderr
     )
     fanfold("run", "letters.work:p", "c")

@@ -1,6 +1,7 @@
 """The commands that steer tasks work for one task and for several."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,17 @@ def test_an_active_task_is_not_deleted(shell: Shell) -> None:
     task = shell.submit("words", "a")
     shell.fails(Exit.ILLEGAL_MOVE, "delete", task)
     assert shell.json("show", task)["state"] == "active"
+
+
+def test_many_tasks_are_submitted_from_a_file_with_one_per_line(shell: Shell, tmp_path: Path) -> None:
+    lines = [{"items": ["a"], "key": "one"}, {"items": []}, {"items": ["b"], "title": "Second"}]
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = shell.type("submit", f"{SAMPLES}:words", "--tasks", str(file), "--tag", "many")
+    assert said.exit_code == 1
+    assert "Line 2 was refused: A task needs at least one item" in said.stderr
+    tasks = shell.json("tasks", "--tag", "many")
+    assert [task["title"] for task in tasks if task["title"] == "Second"] == ["Second"]
+    assert len(tasks) == 2
+    file.write_text("[]\n")
+    assert "Line 1 is not a JSON object" in shell.fails(5, "submit", f"{SAMPLES}:words", "--tasks", str(file))

@@ -1,14 +1,19 @@
 """A tick does what fits into its time, nothing twice, and ends in time."""
 
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import fanfold as ff
 from fanfold.engine.client import Client
+from fanfold.engine.tasks.recovery import tick as ticking
 from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.engine.worker.loop import Worker
+from fanfold.store.dialects.sqlite_parts.ephemeral import refuse_ephemeral
 from tests.cli import samples
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually
@@ -107,3 +112,76 @@ def test_a_tick_recovers_what_a_dead_worker_held(shell: Shell, client: Client, t
     go.touch()
     assert tick(client.store, [samples.held]).recovered == 1
     assert client.get(task).state == "completed"
+
+
+def test_a_stage_that_took_long_before_is_not_started_when_too_little_time_is_left(
+    shell: Shell, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What earlier ticks have measured counts like ``takes``, but a stage gets the beginning of a tick in any case."""
+    client.store.transact(lambda tx: tx.durations.learn({("add", "add"): [30.0] * 20}, 50))
+    asked: list[tuple[float, bool]] = []
+    real = ticking.fits
+
+    def watched(stage: Any, left: float, usual: float = 0.0) -> bool:
+        asked.append((usual, real(stage, 25.0, usual)))
+        return real(stage, left, usual)
+
+    monkeypatch.setattr(ticking, "fits", watched)
+    task = shell.submit("add", "1")
+    report = tick(client.store, [samples.add], seconds=60.0)
+    assert (report.finished, report.advanced, client.get(task).state) == (1, 1, "completed")
+    assert set(asked) == {(30.0, False)}
+    asked.clear()
+    tick(client.store, [samples.add], seconds=10.0)
+    assert all(usual <= 8.0 * ticking.LONGEST_SHARE for usual, _ in asked), (
+        "it is started at the beginning of a short one"
+    )
+    with client.store.read() as tx:
+        learned = tx.durations.of(["add"])["add", "add"]
+    assert len(learned) == 21
+    assert learned[-1] < 30.0
+
+
+def test_a_slow_stage_is_started_even_if_half_of_the_tick_went_into_recovery(
+    shell: Shell, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise short ticks on a busy machine would never start it again, and nobody would be told."""
+    client.store.transact(lambda tx: tx.durations.learn({("add", "add"): [30.0] * 20}, 50))
+    skipped = 0.0
+    real = ticking._recover
+
+    def slow(*given: Any) -> int:
+        nonlocal skipped
+        skipped = 10.0
+        return real(*given)
+
+    monkeypatch.setattr(ticking, "_recover", slow)
+    monkeypatch.setattr(ticking, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + skipped))
+    task = shell.submit("add", "1")
+    assert tick(client.store, [samples.add], seconds=20.0).finished == 1
+    assert client.get(task).state == "completed"
+
+
+@pytest.mark.one_database
+def test_a_tick_in_python_says_what_got_further_and_when_to_come_again(shell: Shell, client: Client) -> None:
+    shell.submit("external")
+    shell.submit("add", "1")
+    report = ff.tick(samples.add, samples.external, seconds=45, store=client.store)
+    assert (report.advanced, report.finished, report.waiting) == (2, 1, 1)
+    assert report.next_due_seconds is not None
+    assert report.next_due_seconds > 3_000
+    assert report.seconds <= 45
+    assert "1 done of 2 tasks" in str(report)
+
+
+@pytest.mark.parametrize(("variable", "platform"), [("AWS_LAMBDA_FUNCTION_NAME", "AWS Lambda"), ("VERCEL", "Vercel")])
+def test_a_sqlite_file_on_the_disk_of_a_cloud_function_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, platform: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(ff.DatabaseProblem, match=f"on the disk of {platform}, which is lost .* PostgreSQL") as refused:
+        ff.tick(samples.add, database=f"sqlite:///{tmp_path / 'fanfold.db'}", data=str(tmp_path))
+    assert refused.value.code == "ephemeral"
+    assert not list(tmp_path.iterdir())
+    refuse_ephemeral(Path("/mnt/efs/fanfold.db"), {variable: "1"})
+    refuse_ephemeral(tmp_path / "fanfold.db", {})

@@ -78,3 +78,16 @@ async def render(task: Any) -> Any:
     return await task.external(
         start=start, look=lambda job: f"made by {job}", find=find if task.options["finds"] else None
     )
+
+
+together = ff.Pipeline("together")
+
+
+@together.each(isolate=True, batch=16, retry=ff.Retry(limit=0), concurrency=2)
+def convert_many(items: list[Any]) -> list[Any]:
+    """Die if one of the inputs says so, or give what each has."""
+    if any(item.input == "exit" for item in items):
+        os._exit(7)
+    for item in items:
+        item.used(model="child", tokens=1)
+    return [{"with": len(items), "pid": os.getpid(), "file": item.write("a.txt", item.input)} for item in items]

@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fanfold.engine.handlers.work import Stop, Work
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.attempts import Attempts, Held
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.time_limit import TimeLimit
 from fanfold.model.endings import Ending
 from fanfold.store.items.find_work import Ready
@@ -30,22 +31,35 @@ class Endless:
         await asyncio.sleep(3_600)
 
 
+def endless(claimed: Any) -> Any:
+    """A call that never ends by itself."""
+    work: Any = Work.__new__(Work)
+    work._stop, work._clock = Stop(), None
+    call: Any = SimpleNamespace(
+        claimed=claimed,
+        row=SimpleNamespace(id="t", pipeline="p"),
+        stage=batch().stages["convert"],
+        store=None,
+        time=TimeLimit(None),
+        work=work,
+        name="1",
+        lease_of=lambda _item: claimed.lease,
+        release=lambda _pause=None, out_of_time=None: Settlement(claimed, Ending.RELEASE, out_of_time=out_of_time),
+        fail=lambda error: Settlement(claimed, Ending.FAIL, error_message=str(error)),
+    )
+    call.parts, call.beside = [call], endless
+    return call
+
+
 def outcome(held: Held, look: str) -> tuple[int, list[str]]:
     """How many attempts still run, and how the others ended, if the query came before or after the start."""
 
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1)
-        call: Any = SimpleNamespace(
-            claimed=claimed,
-            row=SimpleNamespace(id="t", pipeline="p"),
-            stage=batch().stages["convert"],
-            time=TimeLimit(None),
-            release=partial(Settlement, claimed, Ending.RELEASE),
-        )
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1, ahead=False)
         before = time.monotonic()
-        attempts.start(call)
+        attempts.start(endless(claimed))
         await asyncio.sleep(0)
         attempts.compare(held, before if look == "before" else time.monotonic() + 1, turning=False)
         for _ in range(3):
@@ -105,16 +119,8 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
         for lease in (5, 6):
-            claimed: Any = SimpleNamespace(id=1, lease=lease, task=1, key="1", crashes=0, attempts=1)
-            call: Any = SimpleNamespace(
-                claimed=claimed,
-                row=SimpleNamespace(id="t", pipeline="p"),
-                stage=batch().stages["convert"],
-                time=TimeLimit(None),
-                release=partial(Settlement, claimed, Ending.RELEASE),
-                fail=lambda error, claimed=claimed: Settlement(claimed, Ending.FAIL, error_message=str(error)),
-            )
-            attempts.start(call)
+            claimed: Any = SimpleNamespace(id=1, lease=lease, task=1, key="1", crashes=0, attempts=1, ahead=False)
+            attempts.start(endless(claimed))
         both = len(attempts)
         for _ in range(3):
             await asyncio.sleep(0)
@@ -125,3 +131,37 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
         return both, one, [settled.claimed.lease for settled in attempts.take_settled()]
 
     assert asyncio.run(scene()) == (2, 1, [6])
+
+
+@pytest.mark.parametrize(
+    ("held", "running", "unwanted", "ended"),
+    [
+        ({1: (5, True), 2: (7, True)}, 1, [2], []),
+        ({1: (5, True), 2: (5, True), 3: (5, True)}, 1, [], []),
+        ({1: (5, False), 2: (5, False), 3: (5, False)}, 0, [1, 2, 3], ["release"] * 3),
+        ({}, 0, [1, 2, 3], []),
+    ],
+    ids=["one taken by another", "all wanted", "none wanted", "all taken away"],
+)
+def test_a_batch_continues_while_one_of_its_items_is_wanted(
+    held: Held, running: int, unwanted: list[int], ended: list[str]
+) -> None:
+    async def scene() -> tuple[int, list[int], list[str]]:
+        caller: Any = Endless()
+        attempts = Attempts(caller, lambda: "worker", lambda: None)
+        first, *others = (
+            SimpleNamespace(id=number, lease=5, task=1, key=str(number), crashes=0, attempts=1, ahead=False)
+            for number in (1, 2, 3)
+        )
+        call = BatchCall(endless(first), others)  # type: ignore[arg-type]
+        attempts.start(call)
+        attempts.compare({3: (5, True), **held} if running else held, time.monotonic() + 1, turning=False)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        found = [part.claimed.id for part in call.parts if part.work.cancelled]
+        settled = [str(one.ending) for one in attempts.take_settled()]
+        count = len(attempts)
+        await attempts.hand_back()
+        return count, found, settled
+
+    assert asyncio.run(scene()) == (running, unwanted, ended)

@@ -9,6 +9,7 @@ import pytest
 
 from fanfold.engine.handlers.work import NoClock
 from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.processes import child
 from fanfold.engine.worker.processes.child import find_handler
@@ -178,4 +179,5 @@ def test_a_child_without_a_database_hands_its_item_back(live: Live) -> None:
     call = Call(live.store, pipeline, pipeline.stages["read"], row, claimed)
     begun: list[bool] = []
     settlement = child._settlement(unreachable, _request(call), lambda: begun.append(True), NoClock())
+    assert isinstance(settlement, Settlement)
     assert (settlement.ending, settlement.counted, begun) == ("back_off", False, [])

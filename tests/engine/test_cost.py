@@ -13,17 +13,30 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
+from fanfold.engine.tasks.recovery.sweep import recover_if_due
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.attempts import Attempts
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import Caller
+from fanfold.engine.worker.claiming.ahead import HandlerTimes
 from fanfold.model.endings import Ending
+from fanfold.store.items.claim import claim_statement
+from fanfold.store.items.settle import move_statement
+from fanfold.store.schema import tables
+from fanfold.store.schema.statements import _prepare
+from tests.engine.live import Live
 from tests.installation import HandWorker, Installation
 
 ITEMS = 1_000
 AT_ONCE = 100
 MOST_STATEMENTS = {"look": 3, "settle and claim": 5}
 """In a turn that settles a hundred items and claims the next hundred; some turns also poll."""
+MOST_AT_DEFAULTS = {"statements": 0.3, "commits": 0.08}
+"""For each of a thousand items, where a worker has its eight slots. Counted: 0.1 and 0.03."""
+MOST_LOG_BYTES = {"claim": 620, "settle": 470}
+"""Written to PostgreSQL's log for each item, without images of whole pages. Counted: 567 and 423."""
+MOST_IDLE = 18
+"""Statements of a sweep that finds nothing."""
 MOST_CALLS = {"turn": 15, "loop": 84}
 """Calls of Python functions for each item: to claim and settle it, and to run it. Counted: 8 to 14, and 65 to 81."""
 
@@ -44,7 +57,7 @@ class Meter:
 
     def __init__(self, installation: Installation) -> None:
         self.statements: list[str] = []
-        self.commits = 0
+        self.commits = self.writes = 0
         engine = installation.store.database.engine
         sa.event.listen(engine, "before_cursor_execute", self._note)
         sa.event.listen(engine, "commit", self._commit)
@@ -52,8 +65,9 @@ class Meter:
     def _note(self, _connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         self.statements.append(statement)
 
-    def _commit(self, _connection: Any) -> None:
+    def _commit(self, connection: sa.Connection) -> None:
         self.commits += 1
+        self.writes += not connection.get_execution_options().get("fanfold_read", False)
 
 
 def calls_of(act: Callable[[], Any]) -> int:
@@ -88,6 +102,51 @@ def test_a_thousand_items_take_few_statements_and_commits(installation: Installa
     assert meter.commits <= turns * 2 + 8
 
 
+@pytest.mark.usefixtures("always_fast")
+def test_a_worker_with_default_settings_takes_few_statements_and_commits(live: Live) -> None:
+    task = live.client.submit(live.know(nothing()), items=range(ITEMS))
+    meter = Meter(live)
+    with live.working() as worker:
+        live.until(task, "completed")
+    assert worker.concurrency == 8
+    each = {"statements": len(meter.statements) / ITEMS, "commits": meter.writes / ITEMS}
+    assert all(each[part] <= most for part, most in MOST_AT_DEFAULTS.items()), each
+
+
+@pytest.fixture
+def always_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handlers count as fast, also on a busy machine; nothing else in the worker comes between."""
+    monkeypatch.setattr(HandlerTimes, "of", lambda _times, _pair: 0.001)
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_few_bytes_are_written_to_the_log_for_an_item(installation: Installation) -> None:
+    worker = submitted(installation)
+    worker.claim(AT_ONCE)
+    worker.claimer.look(hinted=True)
+    [ready] = worker.claimer.candidates.stages["nothing", "idle"].fresh.values()
+    clock = installation.store.database.clock
+    with installation.store.write() as tx:
+        values = {"wanted": ready.task, "at_stage": ready.stage, "by": "w", "count": AT_ONCE, "seconds": 60.0}
+        claim = log_bytes(tx.connection, claim_statement(clock, timed=False, ahead=True), values | {"cursor": 0})
+        found = sa.select(tables.items.c.id).where(tables.items.c.worker == "w")
+        ids = list(tx.connection.execute(found).scalars())
+        assert len(ids) == AT_ONCE
+        sent = {"id": ids, "lease": [1] * AT_ONCE, "began": [0.1] * AT_ONCE}
+        settle = log_bytes(tx.connection, move_statement(clock, Ending.FINISH), sent)
+    each = {"claim": claim / AT_ONCE, "settle": settle / AT_ONCE}
+    assert all(0 < each[part] <= most for part, most in MOST_LOG_BYTES.items()), each
+
+
+def log_bytes(connection: sa.Connection, statement: sa.Executable, values: dict[str, Any]) -> float:
+    """Bytes that a statement writes to PostgreSQL's log, without the images of pages that follow a checkpoint."""
+    prepared = _prepare(statement, connection.dialect)
+    asked = "EXPLAIN (ANALYZE, WAL, FORMAT JSON) " + prepared.text
+    [(found,)] = connection.exec_driver_sql(asked, prepared.parameters(values))
+    plan = found[0]["Plan"]
+    return float(plan["WAL Bytes"] - 8_192 * plan["WAL FPI"])
+
+
 def test_few_functions_are_called_for_an_item(installation: Installation) -> None:
     worker = submitted(installation)
     first = worker.claim(AT_ONCE)
@@ -118,6 +177,20 @@ async def run_all(caller: Caller, installation: Installation, worker: HandWorker
     await over.wait()
     assert {one.ending for one in attempts.take_settled()} == {"finish"}
     caller.close()
+
+
+def test_an_idle_worker_asks_little(installation: Installation) -> None:
+    worker = submitted(installation)
+    worker.claim(1)
+    installation.sweep()
+    with installation.statements() as busy:
+        recover_if_due(installation.store, worker.pipelines, "sweep", force=True)
+    installation.client.cancel(installation.client.list()[0].id)
+    installation.sql("UPDATE items SET state = 'pending', worker = NULL WHERE state = 'running'")
+    with installation.statements() as idle:
+        recover_if_due(installation.store, worker.pipelines, "sweep", force=True)
+    assert len(idle) < len(busy)
+    assert len([one for one in idle if not one.startswith("BEGIN")]) <= MOST_IDLE, idle
 
 
 @pytest.mark.parametrize("before", [0, 900], ids=["at the start", "near the end"])

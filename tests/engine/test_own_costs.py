@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.money.shared_budgets import utc_now
 from fanfold.engine.tasks.moving.used_up import close_task
-from fanfold.model.task import TaskRow, closed_sample
+from fanfold.model.money.amounts import dollars
+from fanfold.model.money.shared_budgets import Cap, SharedBudgets
+from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence
+from fanfold.store.items.find_work import Ready
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch
 from tests.waiting import eventually
@@ -103,20 +107,83 @@ def test_a_budget_raised_while_items_still_run_opens_the_task_again(live: Live) 
     close_task(live.store, number)
     close_task(live.store, number)
     closed = row_of(live, task)
-    assert (closed.is_closed, closed.opened_sample) == (True, 2)
+    assert (closed.is_closed, closed.sample) == (True, 2)
     live.client.raise_budget(task.id, by=1)
-    assert row_of(live, task).sample == 2
+    assert (row_of(live, task).is_closed, row_of(live, task).sample) == (False, 2)
 
 
-@pytest.mark.parametrize("sample", [0, 1, 7])
-def test_a_task_that_moves_while_it_is_closed_has_the_sample_that_it_had(live: Live, sample: int) -> None:
-    task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=sample)
-    before = row_of(live, task)
+def test_a_task_that_moves_while_it_is_closed_is_open_again_and_keeps_its_sample(live: Live) -> None:
+    task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=1)
     with live.store.write() as tx:
-        tx.tasks.move(before.number, sample=closed_sample(before.sample))
-    assert (row_of(live, task).is_closed, row_of(live, task).opened_sample) == (True, before.sample)
+        tx.tasks.close(row_of(live, task).number)
+    assert row_of(live, task).is_closed
     live.client.pause(task.id)
-    assert row_of(live, task).sample == before.sample
+    assert (row_of(live, task).is_closed, row_of(live, task).sample) == (False, 1)
+
+
+@pytest.mark.parametrize("sample", [0, 2])
+def test_nothing_is_claimed_of_a_closed_task(live: Live, sample: int) -> None:
+    task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=sample)
+    number = row_of(live, task).number
+    ready = Ready(number, task.pipeline, task.stage, 0)
+    with live.store.write() as tx:
+        tx.tasks.close(number)
+        assert list(tx.claiming.claim(ready, "somebody", 10, sampled=bool(sample))) == []
+        tx.tasks.move(number, closed_at=None)
+        assert len(tx.claiming.claim(ready, "somebody", 10, sampled=bool(sample))) == 2
+
+
+class TestSharedBudgets:
+    """What handlers spend themselves counts in the budgets of owners and days too."""
+
+    @pytest.fixture(autouse=True)
+    def budgets(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        settings = tmp_path / "fanfold.toml"
+        settings.write_text("[budgets]\nday = 9\n[budgets.owners]\nalice = 1.5\n")
+        monkeypatch.chdir(tmp_path)
+        return settings
+
+    def test_one_that_is_used_up_pauses_the_task_and_raising_it_lets_it_go_on(self, live: Live, budgets: Path) -> None:
+        pipeline = live.know(batch(handler=_pay))
+        task = live.client.submit(pipeline, items=list(range(10)), owner="alice")
+        other = live.client.submit(pipeline, items=[1, 2], owner="bob")
+        with live.working(concurrency=1):
+            paused = live.until(task, "paused")
+            live.until(other, "completed")
+            assert "The budget of owner alice is used up: $1.50 of $1.50 spent. Raise it under" in str(
+                paused.wait_reason
+            )
+            assert (paused.done, shared(live)) == (3, {"owner": 1.5, "all": 2.5})
+            assert codes(live, task).count("budget_shared_own_exceeded") == 1
+            budgets.write_text("[budgets]\nday = 4\n[budgets.owners]\nalice = 100\n")
+            live.client.resume(task.id)
+            paused = live.until(task, "paused")
+            assert (paused.done, shared(live)) == (6, {"owner": 3.0, "all": 4.0}), "the budget of the day is used up"
+            budgets.write_text("[budgets]\nday = 100\n")
+            live.client.resume(task.id)
+            done = live.until(task, "completed")
+        assert (done.done, shared(live)) == (10, {"owner": 3.0, "all": 6.0}), "without a budget nobody counts"
+
+    def test_a_mistake_in_the_file_costs_no_result(self, live: Live, budgets: Path) -> None:
+        pipeline = live.know(batch(handler=_pay))
+        with live.working(concurrency=1):
+            live.until(live.client.submit(pipeline, items=[1], owner="alice"), "completed")
+            budgets.write_text("[budgets]\ndai = 4\n")
+            live.until(live.client.submit(pipeline, items=[1], owner="alice"), "completed")
+        assert shared(live) == {"owner": 1.0, "all": 1.0}
+
+
+def shared(live: Live) -> dict[str, float]:
+    """What is spent in the budgets of alice and of the day."""
+    scopes = {"owner": "owner@:alice", "all": next(iter(SharedBudgets(day=Cap(1, "day")).scopes("", None, utc_now())))}
+    with live.store.read() as tx:
+        found = tx.budgets.of(list(scopes.values()))
+    return {name: dollars(found[scope].spent) for name, scope in scopes.items()}
+
+
+async def _pay(item: Any) -> str:
+    item.used(cost=0.5, model="own")
+    return "paid"
 
 
 async def _free(item: Any) -> str:

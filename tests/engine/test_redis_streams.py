@@ -95,7 +95,7 @@ def test_a_reader_goes_on_where_another_one_stopped(streaming: Installation) -> 
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("fault", ["kill", "freeze", "flush"])
+@pytest.mark.parametrize("fault", ["kill", "freeze", "flush", "fill", "demote"])
 def test_nothing_is_lost_when_redis_fails_in_the_middle(
     streaming: Installation, redis_server: RedisServer, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -115,6 +115,8 @@ def test_nothing_is_lost_when_redis_fails_in_the_middle(
             redis_server.start()
         elif fault == "freeze":
             redis_server.thaw()
+        elif fault in ("fill", "demote"):
+            redis_server.recover()
         item.emit("after")
         read(follower)
 

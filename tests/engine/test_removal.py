@@ -18,7 +18,9 @@ from tests.installation import HandClock, Installation
 from tests.rows import rows_counted
 from tests.waiting import eventually
 
-OF_TASK = [table for table in tables.metadata.sorted_tables if "task" in table.c]
+OF_TASK = [
+    table for table in tables.metadata.sorted_tables if "task" in table.c and table.c.task.type.python_type is int
+]
 OF_ITEM = [
     table for table in tables.metadata.sorted_tables if "item" in table.c and table.c.item.type.python_type is int
 ]

@@ -13,7 +13,7 @@ import pytest
 import fanfold as ff
 from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.engine.tasks.scheduling import fire
-from fanfold.engine.tasks.submitting import submit
+from fanfold.engine.tasks.submitting import inputs, submit
 from fanfold.model.schedule import CatchUp, due_now, due_times
 from tests.engine.pipelines import batch, one_step
 from tests.installation import BEGINNING, HandClock, Installation
@@ -384,3 +384,25 @@ def test_a_tick_fires_schedules_and_says_when_the_next_is_due(installation: Inst
     done = tick(installation.store, [pipeline], seconds=5)
     assert done.finished == 1
     assert done.next_due_seconds == pytest.approx(HOUR, abs=60)
+
+
+def test_the_first_due_time_is_after_the_schedule_was_stored(
+    installation: Installation, clock: HandClock, tmp_path: Path
+) -> None:
+    """Copying its inputs may take long, and the times that pass meanwhile are not made up for."""
+    source = tmp_path / "large.txt"
+    source.write_text("much")
+    pipeline = installation.know(one_step(lambda task: "read", "report"))
+    copy_in = inputs.copy_in
+
+    def slowly(*arguments: Any) -> Any:
+        clock.advance(2 * HOUR)
+        return copy_in(*arguments)
+
+    with patch.object(inputs, "copy_in", slowly):
+        added = installation.client.schedules.add("hourly", "0 * * * *", pipeline, source, catch_up="all")
+    assert added.created_at == BEGINNING + timedelta(seconds=2 * HOUR)
+    assert added.next_at is not None
+    assert added.next_at > added.created_at
+    installation.sweep()
+    assert outcomes(installation) == []

@@ -16,7 +16,7 @@ from fanfold.engine.tasks.moving.split import write_split
 from fanfold.engine.worker import loop as engine_worker
 from fanfold.engine.worker import shortages
 from fanfold.engine.worker.attempt import caller as calling
-from fanfold.engine.worker.attempt.attempt_result import failed
+from fanfold.engine.worker.attempt.attempt_result import Settlement, failed
 from fanfold.engine.worker.processes import child
 from fanfold.engine.worker.processes.child import ChildRequest
 from fanfold.engine.worker.shortages import Shortages
@@ -181,14 +181,17 @@ def test_a_child_that_cannot_load_a_handler_for_want_of_files_fails_nothing(
     [stage] = pipeline.stages.values()
     with installation.store.read() as tx:
         row = tx.tasks.resolve(task.id)
-    request = ChildRequest("no.such.module", None, "convert", stage, False, row, claimed)
+    request = ChildRequest("no.such.module", None, "convert", stage, False, row, (claimed,))
 
     def refuse(*_: Any) -> Any:
         raise ImportError("libx.so: cannot open shared object file: Too many open files")
 
-    assert child._settlement(lambda: installation.store, request, lambda: None, NoClock()).ending == "fail"
+    ending = child._settlement(lambda: installation.store, request, lambda: None, NoClock())
+    assert isinstance(ending, Settlement)
+    assert ending.ending == "fail"
     monkeypatch.setattr(child, "find_handler", refuse)
     ending = child._settlement(lambda: installation.store, request, lambda: None, NoClock())
+    assert isinstance(ending, Settlement)
     assert (ending.ending, ending.counted, ending.short) == ("back_off", False, True)
 
 

@@ -366,3 +366,20 @@ def test_a_worker_that_leaves_tries_again_to_write_its_last_results(
     assert not failures
     assert live.states(task) == "pending"
     assert live.client.get(task.id).spending.cost == 1.0
+
+
+def test_a_worker_survives_a_database_that_is_lost_while_it_starts(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its registration and its first claim it looks after the place of its files, which needs the database."""
+    real, failures = live.store.check_files, [1, 1]
+
+    def fails_twice() -> None:
+        if failures:
+            failures.pop()
+            raise DatabaseProblem("The connection is lost.", code="unreachable")
+        real()
+
+    monkeypatch.setattr(live.store, "check_files", fails_twice)
+    task = live.client.submit(live.know(batch()), items=["a"])
+    with live.working():
+        eventually(lambda: live.client.get(task.id).state == "completed")
+    assert not failures

@@ -99,8 +99,9 @@ def test_every_move_says_who_makes_it_and_why(moves: tuple[Move, ...]) -> None:
 
 
 def test_only_a_person_or_a_retention_rule_removes_a_task() -> None:
+    """The sweep deletes subtasks, after a person has deleted their parent."""
     assert [(move.verb, move.by) for move in TASK_MOVES if not move.targets] == [
-        ("delete", (Actor.PERSON,)),
+        ("delete", (Actor.PERSON, Actor.SWEEP)),
         ("prune", (Actor.SWEEP, Actor.PERSON)),
     ]
 

@@ -72,7 +72,7 @@ def test_a_decorated_function_stays_typed_and_callable() -> None:
 
 
 def test_the_types_name_what_there_is() -> None:
-    planned = set(inspect.signature(PlannedStage).parameters) - {"name", "kind", "passed"}
+    planned = set(inspect.signature(PlannedStage).parameters) - {"name", "kind", "passed", "asks"}
     assert set(PLANNED_RULES) == planned
     assert set(RUN_RULES) == set(RunRules.__annotations__)
     assert set(StageRules.__annotations__) == {"name", *PLANNED_RULES, *RUN_RULES}

@@ -112,7 +112,7 @@ MUTANTS = (
     ),
     mutant(
         "changes that overlap are left out of the list",
-        Edit("fanfold/model/changes.py", 'one["start"] >= at and', 'one["start"] >= 0 and'),
+        Edit("fanfold/model/views/changes.py", 'one["start"] >= at and', 'one["start"] >= 0 and'),
         test=f"{LISTED}test_a_head_begins_another_chapter_and_overlapping_changes_are_left_out",
     ),
 )

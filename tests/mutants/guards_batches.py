@@ -5,11 +5,13 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 CARRY = "fanfold/providers/batches/carry.py"
+ENDING = "fanfold/providers/batches/ending.py"
 LANE = "fanfold/providers/batches/question_lane.py"
 DELIVER = "fanfold/providers/batches/deliver.py"
 QUESTIONS = "fanfold/store/rows/money/batched_questions.py"
 BATCHES = "providers/test_batches.py"
 FROZEN = "providers/test_frozen_worker.py::test_a_worker_frozen_between_intent_and_create_costs_nothing_twice"
+CRASHES = "providers/test_batch_crashes.py::test_workers_killed_at_every_step_of_a_batch_cost_nothing_twice"
 SHARED = "providers/test_batch_money.py"
 
 MUTANTS = (
@@ -30,8 +32,13 @@ MUTANTS = (
     ),
     mutant(
         "a worker that was frozen does not refuse questions that another one has sent",
-        Edit(CARRY, '        self._check_hold(tx, batch, "refuse")\n', ""),
+        Edit(ENDING, '        self._check_hold(tx, "refuse")\n', ""),
         test=f"{FROZEN}[sqlite-openai-before_last_request]",
+    ),
+    mutant(
+        "a batch whose results were all read is not read again",
+        Edit(CARRY, "        if batch.read_at is None:\n", "        if True:\n"),
+        test=f"{CRASHES}[sqlite-openai]",
     ),
     mutant(
         "a handler that asks a different question in the batch lane fails",
@@ -60,7 +67,9 @@ MUTANTS = (
     mutant(
         "a batch that is no longer wanted is cancelled at the service",
         Edit(
-            CARRY, "        if batch.cancel_at is not None:\n            await", "        if False:\n            await"
+            CARRY,
+            "        if batch.cancel_at is not None:\n            await connection",
+            "        if False:\n            await connection",
         ),
         test=f"{BATCHES}::test_a_cancelled_task_cancels_its_batch_at_the_service",
     ),

@@ -33,4 +33,29 @@ MUTANTS = (
         Edit(ADDRESS, 'return "@" in endpoint or "?" in endpoint', "return False"),
         test=f"{TESTS}::test_an_address_with_a_secret_or_a_mistake_is_refused_without_quoting_it",
     ),
+    mutant(
+        "files in a bucket are refused after a fork",
+        Edit(OBJECTS, "if process != os.getpid():", "if False:"),
+        test=f"{TESTS}::test_a_forked_process_refuses_the_files_instead_of_hanging",
+    ),
+    mutant(
+        "only S3 says that a file is missing",
+        Edit(ERRORS, "if not code and NOT_FROM_S3.search(str(error)):", "if False:"),
+        test=f"{TESTS}::test_a_page_of_something_before_the_service_is_not_taken_for_its_answer[10]",
+    ),
+    mutant(
+        "a problem of the bucket does not keep the client's error",
+        Edit(ERRORS, "        problem = _problem(address, error)\n", "        raise _problem(address, error)\n"),
+        test=f"{TESTS}::test_problems_name_neither_credentials_nor_their_ids[403]",
+    ),
+    mutant(
+        "an upload in parts whose last answer got lost counts",
+        Edit(BUCKET, "if not is_read or self.size(key) != size:", "if True:"),
+        test=f"{TESTS}::test_requests_that_were_done_though_their_answers_got_lost_count",
+    ),
+    mutant(
+        "a hint that the carrier knows to be lost is replaced",
+        Edit("fanfold/carriers/dispatch.py", "            tx.hints.end(dead)\n", ""),
+        test="carriers/test_dispatch.py::test_a_hint_that_the_carrier_knows_to_be_lost_is_replaced_at_once[sqlite]",
+    ),
 )

@@ -12,7 +12,21 @@ ROWS, CALLS, DESK = (
 STEERING, TURN = "fanfold/engine/tasks/steering/budgets.py", "fanfold/engine/worker/turn.py"
 STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
 
+OWN = "engine/test_own_costs.py"
+
 MUTANTS = (
+    mutant(
+        "costs that handlers report count in the budgets of owners and days",
+        Edit("fanfold/engine/worker/attempt/own_costs.py", "used_up | _charge_shared(tx, costs)", "used_up"),
+        by="sqlite",
+        test=f"{OWN}::TestSharedBudgets::test_one_that_is_used_up_pauses_the_task_and_raising_it_lets_it_go_on",
+    ),
+    mutant(
+        "nothing is claimed of a closed task",
+        Edit("fanfold/store/items/claim.py", "tasks.c.closed_at.is_(None), has_sample", "has_sample"),
+        by="sqlite",
+        test=f"{OWN}::test_nothing_is_claimed_of_a_closed_task",
+    ),
     mutant(
         "a budget gives no more than it has",
         Edit(ROWS, "fits = used + amount <= budgets.c.cap", "fits = used <= budgets.c.cap"),

@@ -18,8 +18,8 @@ MUTANTS = (
         "the time of an isolated handler begins with its call",
         Edit(
             CALLER,
-            "            call.outcome = child.call(call, call.time.begin, partial(",
-            "            call.time.begin()\n            call.outcome = child.call(call, lambda: None, partial(",
+            "            return _noted(call, child.call(call, call.time.begin, partial(",
+            "            call.time.begin()\n            return _noted(call, child.call(call, lambda: None, partial(",
         ),
         test=f"{START}::test_imports_of_a_child_do_not_count_against_the_time_limit[sqlite]",
     ),
@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     mutant(
         "a child without a database hands its item back",
-        Edit(CHILD, "        return failed(request.claimed, request.stage, problem)\n", "        raise problem\n"),
+        Edit(CHILD, "        return all_failed(problem)\n", "        raise problem\n"),
         test=f"{START}::test_a_child_without_a_database_hands_its_item_back[sqlite]",
     ),
     mutant(

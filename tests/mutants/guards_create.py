@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     mutant(
         "a large split is written outside of the turn",
-        Edit(CALLER, "if settlement.new_items is None or settlement.new_items.fits_one_chunk:", "if True:"),
+        Edit(CALLER, "settlement.new_items is None or settlement.new_items.fits_one_chunk:", "True:"),
         test=f"{LARGE_SPLIT}::test_a_large_split_does_not_hold_up_its_own_worker[sqlite]",
     ),
     mutant(

@@ -9,7 +9,7 @@ SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 HOLD = "engine/test_hold.py"
 JOBS = "engine/test_external.py"
 ENGINE = "fanfold/engine/handlers/external_job.py"
-STORE = "fanfold/store/items/external_jobs.py"
+STORE = "fanfold/store/items/awaited/external_jobs.py"
 SETTLING = "fanfold/store/items/settle.py"
 EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_no_job_twice"
 
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     mutant(
         "a timeout is not a refusal",
-        Edit(ENGINE, "if _is_refusal(error):", "if True:"),
+        Edit(ENGINE, "if is_refusal(error):", "if True:"),
         test=f"{JOBS}::test_without_a_way_to_find_it_a_person_decides_at_once[sqlite]",
     ),
     mutant(

@@ -95,7 +95,7 @@ MUTANTS = (
     ),
     mutant(
         "how far a lost item was is kept",
-        Edit(RECOVERY, "        note_crashes(self.connection, sorted(item.id for item in lost))\n", ""),
+        Edit(RECOVERY, "        note_crashes(self.connection, sorted(item.id for item in lost if item.began))\n", ""),
         test=f"{POISON_TESTS}::test_an_item_that_reports_the_same_progress_and_dies_is_poison[sqlite-reclaim]",
     ),
     mutant(

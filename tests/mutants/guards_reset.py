@@ -138,7 +138,9 @@ MUTANTS = (
     ),
     mutant(
         "a removal that was cut off is finished by a sweep",
-        Edit(SWEEP, '        ("removing deleted tasks", lambda: remove_deleted(store, is_late)),\n', ""),
+        Edit(
+            SWEEP, '        ("removing deleted tasks", lambda: remove_deleted(store, pipelines, actor, is_late)),\n', ""
+        ),
         test=f"{REMOVING}::test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep",
     ),
     mutant(

@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     mutant(
         "nothing of a task is claimed while its items are put back",
-        Edit(ITEMS, ", tasks.c.resetting.is_(None), has_sample)", ", has_sample)"),
+        Edit(ITEMS, "= tasks.c.resetting.is_(None), tasks.c.closed_at", "= tasks.c.closed_at"),
         test=STILL,
     ),
     mutant(

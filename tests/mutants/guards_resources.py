@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     mutant(
         "nothing is claimed in a shortage",
-        Edit(WORKER, " or self._shortages.lasts or", " or"),
+        Edit(WORKER, " and not self._shortages.lasts and", " and"),
         test=f"{TESTS}::test_nothing_is_claimed_while_a_probe_finds_too_little[sqlite]",
     ),
     mutant(

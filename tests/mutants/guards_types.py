@@ -28,7 +28,7 @@ MUTANTS = (
     ),
     mutant(
         "a typed input is read before the handler runs",
-        Edit(CALL, "            self.work._read_input()  # Before", "            pass  # Before"),
+        Edit(CALL, "            work._read_input()\n", "            pass\n"),
         test=f"{TYPED}::test_an_item_whose_class_has_changed_is_held_and_goes_on_when_the_code_fits_again[sqlite]",
     ),
     mutant(

@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     mutant(
         "an attempt whose item another worker has is ended",
-        Edit(ATTEMPTS, "if lease != attempt.call.claimed.lease:", "if False:"),
+        Edit(ATTEMPTS, "if lease != attempt.call.lease_of(item):", "if False:"),
         test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
         note="its result would be refused by the lease anyway",
     ),
@@ -52,8 +52,8 @@ MUTANTS = (
         "an attempt whose item was claimed again here is set aside",
         Edit(
             ATTEMPTS,
-            '            self._superseded.append(earlier)\n            self._end(earlier, "lost")\n',
-            "            pass\n",
+            '                self._end(earlier, "lost", part.claimed.id)\n',
+            "                pass\n",
         ),
         test="engine/test_attempts.py::test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place",
     ),
@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     mutant(
         "a worker whose lease was not renewed claims nothing",
-        Edit(WORKER, "or self._shortages.lasts or not self._heartbeat.fresh:", "or self._shortages.lasts:"),
+        Edit(WORKER, "and not self._shortages.lasts and self._heartbeat.fresh", "and not self._shortages.lasts"),
         test="mutants/test_guards.py::test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing",
     ),
     mutant(

@@ -384,10 +384,11 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1)
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1, ahead=False)
         row = SimpleNamespace(id="t", pipeline="p")
         call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"], time=TimeLimit(None))
         call.release = partial(Settlement, claimed, Ending.RELEASE)
+        call.parts, call.name, call.lease_of, call.work = [call], "1", lambda _item: 5, SimpleNamespace(usage=None)
         attempts.start(call)
         attempts.compare({1: (5, False)}, time.monotonic() + 1, turning=False)
         for _ in range(5):

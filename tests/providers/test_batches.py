@@ -98,7 +98,10 @@ def test_two_questions_of_one_handler_take_two_batches(live: Live, ai: AIServer)
         second = await item.ask(f"second {first.text}")
         return str(second.text)
 
-    task = run(live, ["x", "y"], handler=twice)
+    pipeline = live.know(batch(handler=twice, wait_limit=0.01))  # It is for external jobs, not for batches.
+    task = live.client.submit(pipeline, items=["x", "y"], options={"lane": "batch"})
+    with live.working(concurrency=8):
+        live.until(task, "completed")
     assert live.client.result(task.id) == ["You said second You said first x", "You said second You said first y"]
     assert len(ai.batches.batches) == 2
     assert set(ai.batches.paid.values()) == {1}
@@ -203,6 +206,23 @@ def test_the_rest_of_a_running_task_can_be_switched_to_live(live: Live, ai: AISe
     assert sorted(call.prompt for call in ai.paid) == ["one", "two"]
     assert ai.batches.paid == {}
     assert done.options["lane"] == "live"
+
+
+@pytest.mark.one_database
+def test_answers_that_exist_when_a_task_is_cancelled_are_paid_and_kept_for_others(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    pipeline = live.know(batch(handler=ask))
+    task = live.client.submit(pipeline, items=["one"], options={"lane": "batch"})
+    with live.working():
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+    [sent] = ai.batches.batches.values()
+    ai.batches.finish(sent)
+    live.client.cancel(task.id)
+    with live.working():
+        eventually(lambda: [one.state for one in live.client.batches()] == ["done"])
+        other = live.until(live.client.submit(pipeline, items=["one"]), "completed")
+    assert (other.spending.cached, ai.calls, ai.batches.paid) == (1, [], {"one": 1})
+    assert live.client.get(task.id).spending.calls == 1
 
 
 def test_a_task_switched_to_live_says_that_its_batch_is_shared_with_another_task(live: Live, ai: AIServer) -> None:

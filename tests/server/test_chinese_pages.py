@@ -6,8 +6,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.take_action import VERB
+from fanfold.model.awaited.external import EXTERNAL_COMMANDS
 from fanfold.model.endings import Ending
-from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.lifecycle import TASK_MOVES
 from fanfold.model.money.questions import money
 from fanfold.server.web.chinese import WORDS

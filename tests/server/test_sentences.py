@@ -37,7 +37,7 @@ PARTS_OF_COMMANDS = {
 """What commands are made of that are given to a sentence, which shows them at a terminal only, or said at an upgrade."""
 OPERATING = {
     *("doctor.py", "stalled.py", "backup.py", "revisions.py", "migrate.py", "slots.py", "tick.py", "command.py"),
-    *("discovery.py", "documented.py", "operating.py"),
+    *("discovery.py", "documented.py", "operating.py", "scenes_command.py"),
 }
 """Texts for the operator: in a terminal, in the log, or as a check of the doctor."""
 

@@ -292,3 +292,31 @@ def test_nobody_can_pretend_that_a_value_is_a_file(sqlite_asker: Asker, field: s
         assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")
         form = upload(sqlite_asker, "a.txt", b"a", **{field: json.dumps(value)})
         assert (form.status_code, form.json()["code"]) == (422, "bad_input")
+
+
+def test_many_tasks_are_submitted_at_once_and_one_that_is_refused_stops_no_other(asker: Asker) -> None:
+    known = asker.ask("POST", "/tasks", json={"pipeline": "words", "items": ["a"], "key": "one"}).json()
+    wanted = [
+        {"pipeline": "words", "items": ["a"], "key": "one"},
+        {"pipeline": "words", "items": []},
+        {"pipeline": "nowhere", "items": ["a"]},
+        {"pipeline": "words", "items": ["b"], "title": "Second"},
+        {"pipeline": "pages", "files": [{"name": "a.bin", "text": "x"}]},
+    ]
+    answer = asker.ask("POST", "/tasks/many", json={"tasks": wanted})
+    assert answer.status_code == 200
+    first, empty, unknown, second, *_ = answer.json()["results"]
+    assert (first["task"]["id"], first["new"], first["refused"]) == (known["id"], False, None)
+    assert (empty["task"], empty["refused"]["detail"]) == (
+        None,
+        "A task needs at least one item, and `items` is empty.",
+    )
+    assert unknown["refused"]["code"] == "not_found"
+    assert (second["task"]["title"], second["new"]) == ("Second", True)
+
+
+def test_many_tasks_are_checked_like_one(asker: Asker) -> None:
+    marked = asker.ask("POST", "/tasks/many", json={"tasks": [{"pipeline": "words", "items": [MARK]}]})
+    assert marked.status_code == 422
+    assert asker.ask("POST", "/tasks/many", json={"tasks": []}).status_code == 422
+    assert asker.ask("POST", "/tasks/many", json={"tasks": [{"pipeline": "words"}] * 1_001}).status_code == 422

@@ -21,9 +21,10 @@ def test_every_view_that_can_be_chosen_is_a_file_of_its_own() -> None:
 
 def test_a_view_that_there_is_not_is_refused() -> None:
     with pytest.raises(
-        ff.BadPipeline, match=r"Unknown view 'images'. Use one of: document, record, table, changes, text, json\."
+        ff.BadPipeline,
+        match=r"Unknown view 'films'. Use one of: document, record, table, changes, images, text, json\.",
     ):
-        ff.Pipeline("p", view="images")
+        ff.Pipeline("p", view="films")
 
 
 def shown(asker: Asker, installation: Installation, view: str, output: Any) -> tuple[str, str]:

@@ -19,17 +19,17 @@ from fanfold.engine.handlers.work import Work
 from fanfold.errors import Temporary
 from fanfold.model.money.batch import BATCH, OPEN_BATCHES, OPEN_MEMBERS
 from fanfold.model.money.questions import Question, Usage
+from fanfold.model.money.shared_budgets import Cap, SharedBudgets
 from fanfold.providers.batches import carry, question_lane
 from fanfold.providers.batches.batch_service import BatchLimits, BatchStatus, Connection, MemberResult
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import CallBudget
 from fanfold.providers.costs.ledger_rows import ledger_row
 from fanfold.providers.costs.prices import cost_of
-from fanfold.providers.costs.shared_budgets import Cap, SharedBudgets
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.services.service import Finish, Reply, Request, ServiceTrouble, TroubleKind
-from fanfold.store.schema.batch_tables import batch_members, batches
-from fanfold.store.schema.money import budgets
+from fanfold.store.schema.money.batch_tables import batch_members, batches
+from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.store import Store
 from tests.simulation.faults import HANDLER, Faults
 from tests.simulation.parts import STAGE
@@ -147,7 +147,7 @@ class BatchService:
             found.is_over = True
             found.results = [(name, "cancelled") for name in found.requests]
 
-    async def remove(self, job: str) -> None:
+    async def remove(self, name: str, job: str | None) -> None:
         """Delete an ended batch; it stays known here, for the reckoning."""
         self._passes()
 

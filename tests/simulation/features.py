@@ -8,7 +8,21 @@ from dataclasses import dataclass, fields
 ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
-LATER = ("decides", "stalls", "batches", "budgets", "samples", "limits", "adds", "schedules")
+LATER = (
+    "decides",
+    "stalls",
+    "batches",
+    "budgets",
+    "samples",
+    "limits",
+    "adds",
+    "schedules",
+    "credits",
+    "subtasks",
+    "answers",
+    "ahead",
+    "together",
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,18 @@ class Features:
     """Handlers add items to their stage while it runs, some of them the same ones."""
     schedules: bool = False
     """Schedules submit tasks every few seconds, and some tasks start later."""
+    credits: bool = False
+    """Tasks cost credits of their owner."""
+    ahead: bool = False
+    """Items are claimed ahead however slow their handlers are, and wait for a slot for long."""
+
+    subtasks: bool = False
+    """Items submit subtasks and wait for them; people steer both. Not where tasks have budgets."""
+    answers: bool = False
+    """Gates ask, and people answer."""
+
+    together: bool = False
+    """Handlers of `each` stages are called with batches of items. Some calls fail as a whole."""
 
     @classmethod
     def drawn(cls, dice: random.Random, seed: int) -> Features:

@@ -7,6 +7,7 @@ of what it was made from, so that the reckoning can tell a result that stands on
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from tests.simulation.limited import LimitedService
 from tests.simulation.money import Till
 from tests.simulation.parts import STAGE
 from tests.simulation.purse import OWN_PARTS, Purse
-from tests.simulation.schedule import Violation
+from tests.simulation.schedule import ProcessDied, Violation
 from tests.simulation.service import Service
 
 RETRIES = 3
@@ -53,6 +54,8 @@ class Witness:
     """How long a merge takes after it has read the results."""
     yielded: dict[Attempt, int] = field(default_factory=dict)
     """How many items each split gave."""
+    failed_with_others: Counter[int] = field(default_factory=Counter)
+    """How many calls with several items failed as a whole, for each of these items."""
 
     def __post_init__(self) -> None:
         self.service = Service(self.faults)
@@ -63,6 +66,8 @@ class Witness:
     """The way of questions to batches."""
     purse: Purse = field(init=False)
     """Pays for calls within the budgets of tasks."""
+    child: Any = field(init=False)
+    """The pipeline of subtasks."""
     limited: LimitedService = field(init=False)
     """Allows some calls per minute."""
 
@@ -98,6 +103,8 @@ class Witness:
 def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
     """The handler of the `each` stage that comes as number ``ordinal`` among those of its pipeline."""
 
+    from tests.simulation import below
+
     def work(item: ItemWork) -> Any:
         """One attempt at one item; the same input gives the same result in the end."""
         plan = item.input["plan"]
@@ -107,6 +114,8 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
         if looked < plan["looks"]:
             item.remember(looks=looked + 1)
             return later(3)
+        if plan["below"] and ordinal == 0:
+            below.have_done(witness, item.task if plan["below"] > 1 else item, plan["below"])
         if plan["degraded"]:
             item.degraded("simulated: a fallback")
         if plan["uses"]:
@@ -148,6 +157,41 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
         return work(item)
 
     return in_the_loop if in_loop else in_thread
+
+
+def together(witness: Witness, in_loop: bool, ordinal: int, raises: bool) -> Any:
+    """The handler of an `each` stage that is called with several items; it does with each what ``each`` does.
+
+    With ``raises``, an error of one item is raised instead of returned in its place, so the whole call fails.
+    """
+    one = each(witness, in_loop, ordinal)
+
+    def in_thread(items: list[ItemWork]) -> list[Any]:
+        found: list[Any] = []
+        for item in items:
+            try:
+                found.append(one(item))
+            except ProcessDied:
+                raise
+            except BaseException as error:
+                found.append(error)
+        return _told(witness, items, found, raises)
+
+    async def in_the_loop(items: list[ItemWork]) -> list[Any]:
+        return _told(witness, items, await asyncio.gather(*map(one, items), return_exceptions=True), raises)
+
+    return in_the_loop if in_loop else in_thread
+
+
+def _told(witness: Witness, items: list[ItemWork], found: list[Any], raises: bool) -> list[Any]:
+    """What a batch handler returns; raises an error of an item instead where the run wants that, and the death of the process."""
+    for value in found:
+        if isinstance(value, ProcessDied):
+            raise value
+        if raises and isinstance(value, Permanent | ValueError):
+            witness.failed_with_others.update(item._claimed.id for item in items)
+            raise value
+    return found
 
 
 async def _slept(plan: dict[str, Any]) -> None:
@@ -193,7 +237,10 @@ def added_by(plan: dict[str, Any]) -> list[dict[str, Any]]:
     if not plan["adds"]:
         return []
     plain = {name: None if name == "hopeless" else 0 for name in plan} | {"seconds": 0.1}
-    own = [{**plain, "key": f"{plan['key']}+{number}", "adds": plan["adds"] - 1} for number in range(plan["adds"])]
+    own = [
+        {**plain, "key": f"{plan['key']}+{plan['adds']}.{number}", "adds": plan["adds"] - 1}
+        for number in range(plan["adds"])
+    ]
     return [*own, {**plain, "key": "+shared"}]
 
 
@@ -250,6 +297,7 @@ def merge(witness: Witness) -> Any:
             "plans": [output["plan"] for _, output in seen],
             "saw": saw,
             "decided": decided,
+            **({"answer": task.answer()} if task._row.plan.stage(task._claimed.stage).needs_answer else {}),
             "mark": witness.ends(task, saw),
         }
 

@@ -32,8 +32,10 @@ OF_TASKS = (
     "task_tags",
     "resets",
     "decisions",
+    "subtasks",
+    "gate_answers",
 )
-OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
+OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals", "subtasks")
 
 
 FOREIGN = "t-other/0123456789abcdef-page.txt"

@@ -13,18 +13,20 @@ from fanfold.engine.tasks.recovery import sweep, tick
 from fanfold.engine.tasks.steering import commands
 from fanfold.engine.tasks.steering import external_decisions as deciding
 from fanfold.engine.tasks.steering.decide import Deciding
+from fanfold.engine.tasks.steering.follow_parent import follow_parents
 from fanfold.engine.worker import turn
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.errors import FanfoldError
+from fanfold.model.awaited.external import EXTERNAL_COMMANDS
 from fanfold.model.decision import NewDecision
 from fanfold.model.endings import Ending
-from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.item import AddedItem, Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
 from fanfold.model.plan import Kind
 from fanfold.store.schema import tables
+from tests.simulation.below import answer_for, steered_alone
 from tests.simulation.faults import is_short
 from tests.simulation.handlers import SPOILED
 from tests.simulation.purse import raise_budget
@@ -238,7 +240,18 @@ class People:
             return lambda: steering.retry(number, degraded=True)
         if verb == "merge":
             self.world.mark(number, merged_by_hand=True)
-        return lambda: getattr(steering, verb)(number)
+        if verb == "resume" and self.world.features.answers:
+            return lambda: steering.resume(number, answer_for(self.world, number, self.dice))
+        if not self.world.features.subtasks:
+            return lambda: getattr(steering, verb)(number)
+        if verb == "cancel":
+            steered_alone(self.world, number)
+
+        def steer() -> None:
+            getattr(steering, verb)(number)
+            follow_parents(self.world.store, self.world.pipelines, "person", number)
+
+        return steer
 
     def _redoable(self, number: int) -> list[Row]:
         """One item that is settled, or several of its stage."""

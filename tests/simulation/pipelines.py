@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from fanfold.model.pipelines.gates import Gate
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.retry import Retry
 from tests.simulation import handlers
@@ -46,6 +47,7 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "pays": (1, 2),
     "queues": (1, 3, 6),
     "adds": (1, 2),
+    "below": (1, 1, 2, 3),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
@@ -62,6 +64,7 @@ OF_FEATURES = {
     "pays": "budgets",
     "queues": "limits",
     "adds": "adds",
+    "below": "subtasks",
 }
 """What items do only where the run has a feature, and then in any case."""
 ALWAYS = ("queues",)
@@ -126,6 +129,8 @@ class Habits:
         """Some of them, and external jobs where the run has these."""
         allowed = dice.sample(HABITS, dice.choice((1, 2, 3, 4)))
         played = [name for name, feature in OF_FEATURES.items() if getattr(features, feature)]
+        if features.budgets:
+            played = [name for name in played if name != "below"]
         played += ["large", "writes"] if features.shortages else []  # What needs files.
         return cls(frozenset([*allowed, *played]), dice.choice((0.2, 0.5)), features.keys)
 
@@ -167,17 +172,36 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "pays",
         "queues",
         "adds",
+        "below",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 
 
-def made(name: str, shape: Shape, witness: Witness) -> Pipeline:
-    """The pipeline of a shape; its stages are named after their place and kind: `s1-split`, `s2-each` …"""
+@dataclass(frozen=True)
+class Together:
+    """How many items a call gets, and whether it fails as a whole if one of them fails."""
+
+    batch: int
+    raises: bool
+
+    @classmethod
+    def drawn(cls, dice: random.Random, features: Features) -> Together | None:
+        """None where handlers get one item."""
+        return cls(dice.choice((2, 3, 16)), dice.random() < 0.5) if features.together else None
+
+
+def made(
+    name: str, shape: Shape, witness: Witness, asked: Gate | None = None, together: Together | None = None
+) -> Pipeline:
+    """The pipeline of a shape, with a gate that asks if given.
+
+    Its stages are named after their place and kind: `s1-split`, `s2-each` …
+    """
     pipeline = Pipeline(name)
     ordinal = 0
     for place, kind in enumerate(shape.kinds, 1):
         rules: dict[str, Any] = {
-            "gate": shape.gate == kind and place > 1,
+            "gate": (asked or True) if shape.gate == kind and place > 1 else False,
             "limit": shape.limits[place - 1],
             "takes": shape.takes[place - 1],
             "retry": Retry(limit=RETRIES, first=2.0),
@@ -187,7 +211,11 @@ def made(name: str, shape: Shape, witness: Witness) -> Pipeline:
         handler = getattr(handlers, kind)
         if kind == "each":
             rules |= {"tolerate": shape.tolerate, "fail_fast": shape.fail_fast}
-            built, ordinal = handler(witness, shape.in_loop, ordinal), ordinal + 1
+            built = handler(witness, shape.in_loop, ordinal)
+            if together is not None:
+                built = handlers.together(witness, shape.in_loop, ordinal, together.raises)
+                rules |= {"batch": together.batch, "limit": rules["limit"] and together.batch + rules["limit"] - 1}
+            ordinal += 1
         else:
             built = handler(witness)
         getattr(pipeline, kind)(name=f"s{place}-{kind}", **rules)(built)

@@ -17,11 +17,11 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.amounts import PARTS, parts_of
 from fanfold.model.money.budgets import USED_UP, BudgetWish
 from fanfold.model.money.questions import Question, Usage
+from fanfold.model.money.shared_budgets import SharedBudgets
 from fanfold.model.text.sentences import Sentence
 from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan
 from fanfold.providers.costs.ledger_rows import ledger_row
 from fanfold.providers.costs.prices import cost_of
-from fanfold.providers.costs.shared_budgets import SharedBudgets
 from fanfold.providers.inquiry import Inquiry
 from fanfold.store.rows.money.answers import ASKED, TAKEN
 from fanfold.store.rows.money.budgets import task_scope

@@ -12,6 +12,8 @@ from fanfold.model.plan import Kind
 from fanfold.store.schema.tables import externals, items
 from tests.simulation.accounts import all_is_accounted_for
 from tests.simulation.batched import every_answer_is_paid_and_counted_once
+from tests.simulation.below import answers_are_read, subtasks_are_in_step
+from tests.simulation.credited import everything_delivered_is_paid_for
 from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
@@ -57,9 +59,14 @@ def reckon(world: World) -> None:
         every_answer_is_paid_and_counted_once(world)
     if world.features.limits:
         the_limit_is_whole(world)
+    if world.features.answers:
+        answers_are_read(world, found)
     if world.features.schedules:
         every_task_has_its_run(world)
+    if world.features.credits:
+        everything_delivered_is_paid_for(world)
     nothing_is_left_over(world)
+    subtasks_are_in_step(world)
 
 
 def _as_in_peace(world: World) -> None:
@@ -76,7 +83,9 @@ def _as_in_peace(world: World) -> None:
 def _is_poisoned(world: World, number: int) -> bool:
     """Whether an item was lost often enough that it may have been given up, where that is possible."""
     limit = world.store.settings.crash_limit
-    return world.features.poison and any(item["crashes"] >= limit for item in world.watch.now.of(number))
+    below = [child for child, task in world.watch.now.tasks.items() if task["parent"] == number]
+    lost = (item["crashes"] >= limit for one in (number, *below) for item in world.watch.now.of(one))
+    return world.features.poison and any(lost)
 
 
 def _degraded_is_marked(world: World, told: Told) -> None:
@@ -216,7 +225,8 @@ def _failures_are_those_of_the_handlers(world: World, told: Told) -> None:
     for item in world.watch.now.of(told.number):
         if item["key"] in plans and item["state"] == "done":
             fails = plans[item["key"]]["fails"]
-            errors = world.witness.service.errors[item["id"]]
+            # A call for several items that fails as a whole uses up a retry of each of them.
+            errors = world.witness.service.errors[item["id"]] + world.witness.failed_with_others[item["id"]]
             require(
                 fails <= item["failures"] <= fails + errors,
                 f"{item['failures']} failures were counted, {fails} happened: {item}",

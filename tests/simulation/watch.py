@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
 TASK_COLUMNS = (
     "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
-    "sample",
+    "sample", "parent", "closed_at",
 )  # fmt: skip
 ITEM_COLUMNS = (
     "id",
@@ -39,6 +39,8 @@ ITEM_COLUMNS = (
     "failures",
     "crashes",
     "available_at",
+    "attempts",
+    "started_at",
 )
 PUT_BACK: dict[str, Any] = {"state": "pending", "worker": None, "failures": 0, "crashes": 0, "available_at": None}
 """What an item is that a reset of many has put back, though its row does not say so yet."""
@@ -73,6 +75,7 @@ class Picture:
             item = self.items.get(note["item"])
             if item and (note["task"], note["token"]) in decided and note["lease"] in (None, item["lease"]):
                 item |= PUT_BACK
+        self.subtasks = rows("subtasks", ("item", "name", '"key"', "child"))
         self.permits = rows("permits", ("item", "lease", "name"), "ORDER BY item")
         self.events: dict[int, list[Row]] = {} if before is None else dict(before.events)
         self.last_event: int = 0 if before is None else before.last_event
@@ -101,8 +104,8 @@ def require(condition: object, what: str) -> None:
 
 def _only_closed(was: Row, now: Row) -> bool:
     """Whether a task was only closed, because its budget is used up, or opened again."""
-    signs = {(row["sample"] or 0) < 0 for row in (was, now)}
-    return len(signs) == 2 and all(was[name] == now[name] for name in was if name not in ("sample", "updated_at"))
+    closed = {row["closed_at"] is not None for row in (was, now)}
+    return len(closed) == 2 and all(was[name] == now[name] for name in was if name not in ("closed_at", "updated_at"))
 
 
 class Watch:
@@ -215,6 +218,7 @@ class Watch:
                 task = self.now.tasks[now["task"]]
                 wanted = task["state"] == "active" and task["stage"] == now["stage"]
                 require(wanted, f"claimed of a task that does not want it: {task}, {now}")
+            self._begun(was, now)
             if was["state"] == "done" and now["state"] == "pending":
                 self._not_repeated(before, now)
             if was["state"] == "running" and now["state"] == "done":
@@ -225,6 +229,18 @@ class Watch:
                     task["state"] == "active" and task["stage"] == was["stage"],
                     f"a result was taken for a task that did not want it: {task}, {was}",
                 )
+
+    def _begun(self, was: Row, now: Row) -> None:
+        """Whether an item claimed ahead has begun is known before a crash is counted, and never said of one that has not."""
+        begun = (was["id"], was["lease"]) in self.witness.begun
+        ahead = was["state"] == "running" and was["started_at"] is None
+        require(not ahead or now["crashes"] <= was["crashes"], f"a crash of what may not have begun: {was} → {now}")
+        if ahead and was["lease"] == now["lease"]:
+            require(begun or now["started_at"] is None, f"it never began: {was} → {now}")
+            untried = now["state"] == "pending" and now["attempts"] == was["attempts"] - 1
+            require(not begun or not untried, f"an attempt was forgotten: {was} → {now}")
+            known = now["state"] in ("running", "pending") or now["started_at"] is not None
+            require(known, f"settled without a start: {was} → {now}")
 
     def _is_given_up(self, before: Picture, was: Row, now: Row) -> bool:
         """Whether a person has merged a task without an item that waited for a person: it fails, and nobody works on it."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from fanfold.engine.handlers import external_call, streamed_output, work
 from fanfold.engine.handlers import external_job as external
-from fanfold.engine.handlers import streamed_output, work
 from fanfold.engine.tasks.many_items import leftovers
 from fanfold.engine.tasks.many_items import new_items as split_items
 from fanfold.engine.tasks.many_items import reset_items as resets
@@ -30,12 +30,12 @@ from fanfold.engine.worker import database_thread, large_moves, shortages, stop_
 from fanfold.engine.worker import log_throttle as repeats
 from fanfold.engine.worker import loop as worker
 from fanfold.engine.worker import worker_stats as tally
-from fanfold.engine.worker.attempt import attempts, threads
+from fanfold.engine.worker.attempt import attempts, call, settle_batch, threads, waiting_items
 from fanfold.engine.worker.attempt import time_limit as timing
 from fanfold.engine.worker.beside import heartbeat as pulse
 from fanfold.engine.worker.beside import restart as restarting
 from fanfold.engine.worker.beside import service_threads as services
-from fanfold.engine.worker.claiming import candidates
+from fanfold.engine.worker.claiming import ahead, candidates
 from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry, schedule
@@ -55,6 +55,8 @@ from fanfold.store.rows import removal as stored_removal
 from fanfold.store.upgrade.migrate import ensure
 from tests.simulation import limited
 from tests.simulation.batched import AGAIN_SECONDS, PROVIDER, InOneThread, Lane, are_over, carry_in_the_run
+from tests.simulation.below import ASKED, CHILD, SubtaskWatch, answer_for, child_of, is_over
+from tests.simulation.credited import accounts_add_up, give_plenty, open_accounts
 from tests.simulation.database import SimulatedStore
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
@@ -63,7 +65,7 @@ from tests.simulation.leftovers import move_in
 from tests.simulation.limited import LimitedService
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
-from tests.simulation.pipelines import Habits, Shape, made, plain_item
+from tests.simulation.pipelines import Habits, Shape, Together, made, plain_item
 from tests.simulation.purse import Purse, is_stopped_by_budget, raise_budget
 from tests.simulation.quiet import idle_workers_are_quiet
 from tests.simulation.reckoning import reckon
@@ -84,6 +86,11 @@ CRASHES = 3
 NARROW = {"PAGE": 2, "PAGES": 2, "MOST_KNOWN": 3, "TIMED_PAGE": 2}
 """How many tasks a look sees where there is a crowd: so a dozen is like thousands."""
 CROWD = 7
+NEVER_SECONDS = 1e6
+"""When an item looks at its subtasks by itself: never, so that a lost wake-up shows."""
+AHEAD_WAITS = (0.5, 3.0, 20.0)
+"""How long an item that was claimed ahead may wait for a slot, where many are."""
+AHEAD_ITEMS = (4, 6, 9)
 PATIENCE = 600.0
 """Seconds of calm after which every task must be finished: leases, back-offs and slow handlers included."""
 
@@ -145,6 +152,8 @@ CLOCKED = (
         candidates,
         claiming,
         attempts,
+        settle_batch,
+        waiting_items,
         tally,
         repeats,
         threads,
@@ -192,6 +201,9 @@ class Hints:
         STAGE.schedule.sleep(LOOK_SECONDS)
         self.seen = self.database.changes
         return heard and not self.world.faults.hint_is_lost()
+
+    def interrupt(self) -> None:
+        """The schedule ends it."""
 
     def close(self) -> None:
         """Nothing to close."""
@@ -259,12 +271,18 @@ class World:
         self.size = self.dice.choice(SIZES)
         if self.features.limits:
             self.size = BUSY
+        elif self.features.ahead:
+            self.size = replace(self.size, items=AHEAD_ITEMS)
         self.habits = Habits.drawn(self.dice, self.features)
         self.same_machine = self.dice.random() < 0.5
         shapes = [Shape.drawn(self.dice, self.features) for _ in range(self.dice.choice((1, 1, 2)))]
+        asked = ASKED if self.features.answers else None
+        together = Together.drawn(random.Random(self.seed ^ 0x70632), self.features)
         self.pipelines: dict[str, Pipeline] = {
-            f"p{place}": made(f"p{place}", shape, self.witness) for place, shape in enumerate(shapes)
+            f"p{place}": made(f"p{place}", shape, self.witness, asked, together) for place, shape in enumerate(shapes)
         }
+        if self.features.subtasks:
+            self.witness.child = self.pipelines[CHILD] = child_of(self.seed, self.witness)
         self.fail_fast = any(shape.fail_fast for shape in shapes)
         self.sizes: dict[int, int] = {}
         self.cannot_merge: set[int] = set()
@@ -272,8 +290,10 @@ class World:
         """Processes that have left, or were told of an error, before all was written."""
         self.idle: list[float] = []
         """Statements per second of workers that had nothing to do."""
+        self.below = SubtaskWatch()
         self._stood: tuple[Picture | None, list[str]] = (None, [])
         self.people = People(self)
+        self.credit_dice = random.Random(self.seed ^ 0xC4ED17)
         Hints.world = self
 
     def run(self) -> None:
@@ -297,8 +317,15 @@ class World:
             with ExitStack() as stack:
                 if self.features.poison:
                     self.store.settings = replace(settings, crash_limit=CRASHES)
+                if self.features.credits:
+                    self.store.settings = replace(self.store.settings, credits="on")
+                    open_accounts(self)
                 for module in (advance, copying) if self.features.stalls else ():
                     stack.enter_context(patch.object(module, "COPY_CHUNK", 1))
+                if self.features.ahead:
+                    wait = random.Random(self.seed ^ 0xA4EAD).choice(AHEAD_WAITS)
+                    stack.enter_context(patch.object(waiting_items, "LONGEST_WAIT_SECONDS", wait))
+                    stack.enter_context(patch.object(ahead.HandlerTimes, "of", lambda _times, _pair: 0.01))
                 for name, size in NARROW.items() if self.features.crowd else ():
                     stack.enter_context(patch.object(candidates, name, size))
                 self._trouble()
@@ -319,6 +346,9 @@ class World:
     def _look(self, seen: Picture) -> None:
         try:
             self.watch.look(seen)
+            if self.features.credits:
+                accounts_add_up(self)
+            self.below.look(self.watch.now.subtasks)
         except Violation as violation:
             self.schedule.fail(violation)
 
@@ -348,13 +378,15 @@ class World:
         for actor in self.schedule.actors:
             actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
             actor.stalled_until = min(actor.stalled_until, self.schedule.now)
-        if self.features.schedules:
-            pause_schedules(self)
+        if self.features.credits:
+            give_plenty(self)
         if self.features.alone:
             self.people.stop(self.people.living())
         self.hire(at_risk=False)
         if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
             raise Violation(f"people wait forever: {self.schedule.standing()}")
+        if self.features.schedules:
+            pause_schedules(self)
         self.let_all_finish()
 
     def _aftermath(self) -> None:
@@ -419,8 +451,10 @@ class World:
             try:
                 if task["state"] == "paused" and self.features.budgets and is_stopped_by_budget(self, number):
                     raise_budget(self, number)
+                elif is_over(self, number):
+                    continue
                 elif task["state"] in ("paused", "waiting"):
-                    steering.resume(number)
+                    steering.resume(number, answer_for(self, number, self.dice))
                 elif task["state"] == "partial" and number in merged:
                     self.merge(steering, number)
                 elif task["state"] == "active" and self.watch.now.held(number):
@@ -569,7 +603,7 @@ def on_stage() -> Iterator[None]:
     """The engine's modules, with everything that is not deterministic in the hand of the schedule."""
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
-        *((module, "threading", Threading) for module in (external, pulse, services, restarting, threads)),
+        *((module, "threading", Threading) for module in (external_call, pulse, services, restarting, threads)),
         (worker, "asyncio", Asyncio()),
         (database_thread, "datetime", Moments),
         (database_thread, "ThreadPoolExecutor", Executor),
@@ -582,6 +616,7 @@ def on_stage() -> Iterator[None]:
         *((module, "new_worker_id", lambda name: f"{name}-{LUCK.token_hex(2)}") for module in (pulse, tick)),
         (sweep, "is_dead", dead_in_the_run),
         (retry, "random", LUCK),
+        (call, "LOOK_AGAIN_SECONDS", NEVER_SECONDS),
         (submit, "secrets", LUCK),
         (file_store, "secrets", LUCK),
         (resetting, "uuid", LUCK),

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from fanfold.model.money.batch import MemberState
 from fanfold.providers.batches.anthropic_batches import AnthropicBatches
-from fanfold.store.schema.batch_tables import batch_members
+from fanfold.store.schema.money.batch_tables import batch_members
 from tests.installation import HandClock, Installation
 
 MANY = AnthropicBatches.limits.questions

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import traceback
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -134,17 +135,82 @@ def test_an_upload_whose_answer_got_lost_counts(s3: S3Server, tmp_path: Path) ->
     assert problem.value.code == "files_unreachable"
 
 
-def test_problems_name_neither_credentials_nor_their_ids(s3: S3Server, tmp_path: Path) -> None:
-    with failing(s3.endpoint, lambda method, path: "500") as endpoint, pytest.raises(DatabaseProblem) as problem:
-        bucket(s3, tmp_path, endpoint).probe()
+def test_requests_that_were_done_though_their_answers_got_lost_count(s3: S3Server, tmp_path: Path) -> None:
+    """Among them the last request of an upload in parts: its repetition finds no upload any more."""
+    lost: set[str] = set()
+
+    def fault(method: str, path: str) -> str | None:
+        kind = f"{method} {'uploadId' in path}"
+        if method in ("GET", "HEAD") or kind in lost:
+            return None
+        lost.add(kind)
+        return "forgotten" if kind == "POST True" else "lost"
+
+    small, large = b"small", os.urandom(PART_BYTES + 1)
+    with failing(s3.endpoint, fault) as endpoint:
+        place = bucket(s3, tmp_path, endpoint)
+        for key, content in (("t-1/small", small), ("t-1/large", large)):
+            assert place.put(key, io.BytesIO(content)) == len(content)
+            with place.open(key) as source:
+                assert source.read() == content
+    assert lost >= {"PUT False", "POST False", "PUT True", "POST True"}
+
+
+@pytest.mark.parametrize("size", [10, PART_BYTES + 1])
+def test_a_page_of_something_before_the_service_is_not_taken_for_its_answer(
+    s3: S3Server, tmp_path: Path, size: int
+) -> None:
+    """A 404 of a load balancer means that the bucket is away: items wait. It does not mean that a file is gone."""
     place = bucket(s3, tmp_path)
-    told = [
-        str(problem.value),
-        repr(problem.value.__cause__),
-        repr(problem.value.__context__),
-        repr(place),
-        repr(vars(place)),
-    ]
+    place.put("t-1/there", io.BytesIO(bytes(size)))
+    with failing(s3.endpoint, lambda method, path: None if method == "HEAD" else "404") as endpoint:
+        away = bucket(s3, tmp_path, endpoint, place.s3.prefix)
+        for act in (lambda: away.put("t-1/new", io.BytesIO(bytes(size))), lambda: away.open("t-1/there").read()):
+            with pytest.raises(DatabaseProblem, match="404") as problem:
+                act()
+            assert problem.value.code == "files_unreachable"
+
+
+AFTER_FORK = r"""
+import io, os, signal, sys
+from pathlib import Path
+from fanfold.errors import BadInput
+from fanfold.store.files.address import parse
+from fanfold.store.files.bucket import Bucket
+from fanfold.store.files.local_copies import LocalCopies
+
+place = Bucket(parse(sys.argv[1]), LocalCopies(Path(sys.argv[2]), 1))
+place.put("t-1/x", io.BytesIO(b"x"))
+if (child := os.fork()) == 0:
+    signal.alarm(30)
+    try:
+        place.open("t-1/x")
+    except BadInput as problem:
+        print(problem, flush=True)
+        os._exit(7)
+    os._exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert place.open("t-1/x").read() == b"x"
+"""
+
+
+def test_a_forked_process_refuses_the_files_instead_of_hanging(s3: S3Server, tmp_path: Path) -> None:
+    """The client has threads of its own, which a fork does not copy: its requests would never end."""
+    command = [sys.executable, "-c", AFTER_FORK, s3.address(uuid4().hex), str(tmp_path)]
+    surroundings = {**os.environ, **CREDENTIALS}
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "fork" in done.stdout
+
+
+@pytest.mark.parametrize("status", ["403", "500"])
+def test_problems_name_neither_credentials_nor_their_ids(s3: S3Server, tmp_path: Path, status: str) -> None:
+    """Not even in the traceback, which is stored with a failed attempt: services quote the key id in their refusals."""
+    with failing(s3.endpoint, lambda method, path: status) as endpoint, pytest.raises(DatabaseProblem) as problem:
+        bucket(s3, tmp_path, endpoint).put("t-1/x", io.BytesIO(b"x"))
+    place = bucket(s3, tmp_path)
+    told = ["".join(traceback.format_exception(problem.value)), repr(place), repr(vars(place))]
+    assert (problem.value.__cause__, problem.value.__context__) == (None, None)
     told.append(repr(pickle.dumps(place)))
     for secret in (CREDENTIALS["AWS_ACCESS_KEY_ID"], CREDENTIALS["AWS_SECRET_ACCESS_KEY"]):
         assert not [text for text in told if secret in text]
@@ -218,7 +284,7 @@ def test_without_the_package_an_error_says_what_to_install(tmp_path: Path, monke
 
 
 STREAM = r"""
-import io, re, sys
+import io, re, sys, zlib
 from pathlib import Path
 from fanfold.store.files.address import parse
 from fanfold.store.files.bucket import Bucket
@@ -228,24 +294,29 @@ def peak():
     # The peak of this program alone: getrusage would count the process that started it too.
     return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
 
-class Zeros(io.RawIOBase):
-    left = int(sys.argv[2])
+class Numbers(io.RawIOBase):
+    # No two parts are equal, so that one in the wrong place changes the checksum.
+    left, checksum = int(sys.argv[2]), 0
     def read(self, size=-1):
         given = min(self.left, size)
+        block = self.left.to_bytes(8, "big") * (given // 8 + 1)
         self.left -= given
-        return bytes(given)
+        self.checksum = zlib.crc32(block[:given], self.checksum)
+        return block[:given]
 
 place = Bucket(parse(sys.argv[1]), LocalCopies(Path(sys.argv[3]), 1))
 place.put("t-1/warm", io.BytesIO(b"x"))
 with place.open("t-1/warm") as source:
     source.read()
 before = peak()
-assert place.put("t-1/large", Zeros()) == int(sys.argv[2])
+numbers = Numbers()
+assert place.put("t-1/large", numbers) == int(sys.argv[2])
 with place.open("t-1/large") as source:
-    size = 0
+    size = checksum = 0
     while block := source.read(1 << 20):
         size += len(block)
-assert size == int(sys.argv[2]), size
+        checksum = zlib.crc32(block, checksum)
+assert (size, checksum) == (int(sys.argv[2]), numbers.checksum)
 print((peak() - before) // 1024)
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.store.rows.money.budgets import BudgetRow, task_scope
+from fanfold.store.rows.money.budgets import BudgetRow, in_lock_order, task_scope
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -157,3 +157,10 @@ def test_a_budget_must_be_an_amount_of_money(installation: Installation) -> None
             installation.client.submit(installation.know(batch()), items=["a"], budget=wrong)
     with pytest.raises(ff.BadInput, match="name the budget"):
         installation.client.submit(installation.know(batch()), items=["a"], strict_budget=True)
+
+
+def test_budgets_of_several_tasks_are_locked_in_one_order() -> None:
+    """Otherwise a transaction about two tasks and a call of one of them could wait for each other."""
+    shared = ["all@2030-01-01:", "owner@2030-01:bob", "owner@:alice", "provider@:openai"]
+    expected = ["task:1", "task:20", *shared[1:], shared[0]]
+    assert in_lock_order(["task:20", *shared, "task:1", *shared]) == expected

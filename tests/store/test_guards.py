@@ -10,7 +10,7 @@ from fanfold.model.lifecycle import FINISHED_TASKS, ITEM_MOVES, SETTLED_ITEMS, T
 from fanfold.model.lifecycle import ItemState as Item
 from fanfold.model.lifecycle import TaskState as TaskIn
 from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES, BatchState, MemberState
-from fanfold.store.schema.batch_tables import batch_members, batches
+from fanfold.store.schema.money.batch_tables import batch_members, batches
 from fanfold.store.schema.tables import items, tasks
 from tests.installation import HandClock, Installation
 

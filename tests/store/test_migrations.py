@@ -40,6 +40,7 @@ def declared(url: str) -> None:
             connection.execute(sa.text(f"DROP TABLE {name}"))
         if database.dialect.name == "postgresql":
             connection.execute(sa.text("DROP FUNCTION fanfold_refuse_move"))
+            connection.execute(sa.text("DROP FUNCTION fanfold_refuse_change CASCADE"))
         metadata.drop_all(connection)
         metadata.create_all(connection)
         for statement in trigger_statements(database.dialect):
@@ -321,6 +322,7 @@ def test_many_may_open_an_empty_database_at_once(tmp_path: Path, databases: Data
             connection.execute(sa.text("DROP TABLE alembic_version"))
             if database.dialect.name == "postgresql":
                 connection.execute(sa.text("DROP FUNCTION fanfold_refuse_move CASCADE"))
+                connection.execute(sa.text("DROP FUNCTION fanfold_refuse_change CASCADE"))
         problems: list[BaseException] = []
         start = threading.Barrier(4)
 

@@ -172,3 +172,30 @@ def test_each_order_of_the_list_is_read_from_an_index(
         # Only the few tags of the page are sorted.
         assert not re.search("Sort Key: (?!tag)", found), found
         assert "TEMP B-TREE" not in found.split("task_tags")[0], found
+
+
+QUERIES: tuple[tuple[str, Callable[[Transaction], Any]], ...] = (
+    ("by id", lambda tx: tx.tasks.by_ids(["t-none"])),
+    ("by key", lambda tx: tx.tasks.by_key("nobody", "none")),
+    ("by state, the running ones", lambda tx: tx.tasks.find(Filter(states=("active",), limit=0))),
+    ("recent failures", lambda tx: tx.tasks.find(Filter(states=("failed",), limit=0))),
+    ("by owner", lambda tx: tx.tasks.find(Filter(owner="nobody", limit=0))),
+    ("by type", lambda tx: tx.tasks.find(Filter(pipeline="none", limit=0))),
+    ("by tag", lambda tx: tx.tasks.find(Filter(tag="none", limit=0))),
+    ("by parent", lambda tx: tx.tasks.find(Filter(parent=7, limit=0))),
+    ("a page further on", lambda tx: tx.tasks.find(Filter(after=2_000, limit=0))),
+    ("finished long ago", lambda tx: tx.tasks.finished_before(30, 0)),
+    ("starting later", lambda tx: tx.schedules.starting(10)),
+    ("subtasks out of step", lambda tx: tx.subtasks.out_of_step(10)),
+    ("subtasks of a task", lambda tx: tx.subtasks.children(7, 10)),
+    ("the end of a subtask", lambda tx: tx.subtasks.ended(7, 1)),
+)
+
+
+def test_no_query_about_tasks_reads_the_whole_table(crowd: Installation) -> None:
+    """Every field that people search by has an index; only text is searched row by row, page by page."""
+    for name, act in QUERIES:
+        found = plan(crowd, act)
+        whole = re.search(r"Seq Scan on tasks\b|^.*SCAN tasks(?! USING)(?!.*PRIMARY KEY)", found, re.MULTILINE)
+        assert whole is None, f"{name}:\n{found}"
+        assert no_full_scan(found), f"{name}:\n{found}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resend",
     type=given.FiniteRange(min=0, min_open=True),
-    default=30.0,
+    default=15.0,
     show_default=True,
     metavar="SECONDS",
     help="Send a hint again that nobody has followed for this long.",
@@ -66,7 +66,9 @@ def command(
     from fanfold.carriers.dispatch import Dispatcher
     from fanfold.engine.worker.signals import heeded
 
-    sender, pipelines = _celery(app, targets, resend) if carrier == "celery" else _ray(address, targets, hints)
+    sender, pipelines = (
+        _celery(app, targets, resend) if carrier == "celery" else _ray(invocation, address, targets, hints)
+    )
     dispatcher = Dispatcher(invocation.store(), pipelines, sender, hints=hints, seconds=seconds, resend_seconds=resend)
     try:
         with heeded(dispatcher.stop):
@@ -86,9 +88,12 @@ def _celery(app: str | None, targets: tuple[str, ...], resend: float) -> tuple[C
     return sender, sender.attached.pipelines.values()
 
 
-def _ray(address: str | None, targets: tuple[str, ...], hints: int) -> tuple[Carrier, Iterable[Pipeline]]:
+def _ray(
+    invocation: Invocation, address: str | None, targets: tuple[str, ...], hints: int
+) -> tuple[Carrier, Iterable[Pipeline]]:
     from fanfold.carriers.ray import RayCarrier
     from fanfold.engine.discovery import load_all
 
     pipelines = load_all(targets)
-    return RayCarrier(targets, pipelines, address, hints), pipelines.values()
+    grace = invocation.settings().grace_seconds
+    return RayCarrier(targets, pipelines, address, hints, grace), pipelines.values()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.cli.task_commands import sentence
-from fanfold.model.external import EXTERNAL_COMMANDS
+from fanfold.model.awaited.external import EXTERNAL_COMMANDS
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.model.external import ExternalJob
+    from fanfold.model.awaited.external import ExternalJob
 
 HEADINGS = ("item", "stage", "name", "state", "job", "since", "key")
 

@@ -35,6 +35,16 @@ def command(invocation: Invocation, task_id: str) -> None:
         printing.print_table(
             ("failed", "times", "code", "why"), [(s, n, c, why) for s, c, why, n in failures], right=("times",)
         )
+    if task.asks is not None:
+        click.echo()
+        printing.print_table(("asked", "kind", "values", "default", "meaning"), asked(task))
+    if answers := client.answers(task.id):
+        click.echo()
+        rows = [
+            (one.stage, json.dumps(one.answer, ensure_ascii=False), one.actor, printing.short_time(one.at))
+            for one in answers
+        ]
+        printing.print_table(("answered before", "answer", "by", "at"), rows)
     if task.degraded:
         click.echo()
         results.list_degraded(client, task, err=False)
@@ -45,6 +55,8 @@ def command(invocation: Invocation, task_id: str) -> None:
 def ways_on(task: Task) -> list[str]:
     """The commands that are possible now. If the budget is used up, only raising it helps, so that comes first."""
     needs_names = {verb: " --item KEY" for verb in task.available_commands if verb not in task.plain_commands}
+    if task.asks is not None:
+        needs_names["resume"] = "".join(f" --answer {name}=…" for name in task.asks["required"])
     ways = [f"fanfold {verb} {task.id}{needs_names.get(verb, '')}" for verb in task.available_commands]
     return [f"fanfold budget {task.id} --raise AMOUNT", *ways] if waits_for_budget(task.wait_reason) else ways
 
@@ -56,6 +68,7 @@ def fields(task: Task) -> list[tuple[str, Any]]:
     degraded = results.marked(task, "degraded") if task.degraded else ""
     return [
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
+        ("subtask of", origin(task)), ("subtasks", below(task)),
         ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, degraded, task.message)))),
         ("waits", task.wait_reason), ("needs you", task.needs_you if task.needs_you != task.wait_reason else ""),
         ("still running", task.still_running), ("error", task.error_message), ("missing", task.missing or ""),
@@ -67,6 +80,30 @@ def fields(task: Task) -> list[tuple[str, Any]]:
         ("started", printing.short_time(task.started_at)), ("finished", printing.short_time(task.finished_at)),
         ("took", took(task)),
     ]  # fmt: skip
+
+
+def asked(task: Task) -> list[tuple[str, ...]]:
+    """What a gate asks, as table rows."""
+    found: list[tuple[str, ...]] = []
+    for name, known in (task.asks or {})["properties"].items():
+        one = known.get("items", known)
+        bounds = [str(one[bound]) if bound in one else "" for bound in ("minimum", "maximum")]
+        values = ", ".join(one.get("enum", ())) or ("…".join(bounds) if any(bounds) else "")
+        default = json.dumps(known["default"], ensure_ascii=False) if "default" in known else "(must be answered)"
+        found.append((name, known["x-kind"], values, default, known["description"]))
+    return found
+
+
+def origin(task: Task) -> str:
+    """The task that it is a subtask of, and the item that submitted it."""
+    item = f" ({task.parent_stage} {task.parent_item})" if task.parent_item else ""
+    return f"{task.parent}{item}" if task.parent else ""
+
+
+def below(task: Task) -> str:
+    """How many subtasks it has, and the command that lists them."""
+    counts = ", ".join(f"{count} {state}" for state, count in task.subtasks.items())
+    return f"{counts}: fanfold tasks --parent {task.id}" if counts else ""
 
 
 def spent(task: Task) -> str:

@@ -27,6 +27,7 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
 @click.option("--tag", help="Only tasks with this tag.")
 @click.option("--text", help="Only tasks with this text in the id, title, error or a tag.")
 @click.option("--needs-you", is_flag=True, help="Only tasks that need a person, with the reason.")
+@click.option("--parent", metavar="ID", help="Only the subtasks of this task.")
 @click.option(
     "--sort",
     type=click.Choice(["newest", "oldest", "updated"]),
@@ -45,6 +46,7 @@ def command(
     tag: str | None,
     text: str | None,
     needs_you: bool,
+    parent: str | None,
     sort: str,
     after: str | None,
     limit: int,
@@ -57,6 +59,7 @@ def command(
         tag=tag,
         text=text,
         needs_you=needs_you,
+        parent=parent,
         after=after,
         limit=limit,
         sort=sort,

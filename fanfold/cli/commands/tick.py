@@ -17,7 +17,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.option(
     "--seconds",
     type=given.FiniteRange(min=0, min_open=True),
-    default=50.0,
+    default=45.0,
     show_default=True,
     metavar="SECONDS",
     help="Exit after this time.",
@@ -49,10 +49,10 @@ def command(
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all
     from fanfold.engine.tasks.recovery.tick import tick
-    from fanfold.engine.webhooks.deliveries import deliveries
+    from fanfold.engine.webhooks.deliveries import OWN_PIPELINES
 
     report = tick(
-        invocation.store(), [*load_all(targets).values(), deliveries], seconds=seconds if budget is None else budget,
+        invocation.store(), [*load_all(targets).values(), *OWN_PIPELINES], seconds=seconds if budget is None else budget,
         tasks_per_stage=tasks_per_stage, concurrency=concurrency, exit_code=Exit.OK,
     )  # fmt: skip
     if invocation.json:

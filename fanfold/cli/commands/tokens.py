@@ -18,10 +18,10 @@ def command() -> None:
 @click.argument("name")
 @click.option(
     "--role",
-    type=click.Choice(["admin", "member", "viewer"]),
+    type=click.Choice(["admin", "member", "viewer", "timer"]),
     default="member",
     show_default=True,
-    help="admin: everything; member: views and controls its owner's tasks; viewer: only views them.",
+    help="admin: everything; member: views and controls its owner's tasks; viewer: only views them; timer: only starts ticks.",
 )
 @click.option(
     "--owner", metavar="NAME", help="Owner whose tasks it can see [default: the token's name]; '*' means all owners."

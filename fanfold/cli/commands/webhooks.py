@@ -42,7 +42,7 @@ def list_all(invocation: Invocation) -> None:
     "events",
     multiple=True,
     metavar="EVENT",
-    help="completed, failed, partial, paused or needs_you; default: all. Repeatable.",
+    help="completed, failed, partial, paused or needs_you; default: all of these. `credits`: entries of the ledger. Repeatable.",
 )
 @click.option("--pipeline", help="Only tasks of this pipeline.")
 @click.option("--owner", help="Only tasks of this owner.")

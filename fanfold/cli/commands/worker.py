@@ -51,12 +51,12 @@ def command(
     """
     invocation.log(logging.INFO)
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.webhooks.deliveries import deliveries
+    from fanfold.engine.webhooks.deliveries import OWN_PIPELINES
     from fanfold.engine.worker.attempt.threads import leave_threads_behind
     from fanfold.engine.worker.loop import Worker
 
     wanted = [stage.strip() for stage in stages.split(",") if stage.strip()]
-    pipelines = [*load_all(targets).values(), deliveries]
+    pipelines = [*load_all(targets).values(), *OWN_PIPELINES]
     store = open_patiently(invocation, name, leashed)
     worker = Worker(pipelines, store=store, concurrency=concurrency, stages=wanted, name=name)
     from fanfold.cli.processes import Supervisor, follow, worker_command

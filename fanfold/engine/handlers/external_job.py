@@ -7,30 +7,25 @@ started, so it is never started again blindly: the service is asked by key, or a
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import secrets
-import socket
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fanfold.engine.handlers.external_call import called, is_refusal
 from fanfold.engine.handlers.typed_values import loaded
 from fanfold.engine.tasks.steering.wake import hashed
 from fanfold.errors import (
     BadInput,
     Cancelled,
     DatabaseProblem,
-    HandlerError,
     HoldItem,
     JobFailed,
     Permanent,
 )
-from fanfold.model.external import JobRow, JobState
+from fanfold.model.awaited.external import JobRow, JobState
 from fanfold.model.item import Later
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.text.sentences import Sentence, say
@@ -44,8 +39,11 @@ log = logging.getLogger("fanfold.worker")
 JOB_BYTES = 10_000
 WAKE_PATH = "/api/v1/wake/"
 NAME_LENGTH = 63
+KIND_LENGTH = 200
 GRACE_SECONDS = 4.0
 """How long an attempt that is told to stop waits for a start in progress; its worker waits a little longer."""
+SHORTEST_WAIT_SECONDS = 1.0
+"""Usual durations below this are not worth a wait: the job is polled at once."""
 IN_FLIGHT_SECONDS = 2.0
 """Interval at which to check whether a start left in progress by an earlier attempt has ended."""
 KEEP_SECONDS = 600.0
@@ -75,6 +73,8 @@ class ExternalService:
     cancel: Callable[[Any], Any] | None = None
     wakes: bool = False
     """Whether ``start`` also gets the URL by which the service can wake the item."""
+    kind: str = ""
+    """The kind of the job, for which its usual duration is learned; empty to poll at once."""
 
 
 class External:
@@ -83,6 +83,8 @@ class External:
     def __init__(self, work: Work, name: str, service: ExternalService) -> None:
         if not name or len(name) > NAME_LENGTH:
             raise BadInput(say("external_name", most=NAME_LENGTH, length=len(name)))
+        if len(service.kind) > KIND_LENGTH:
+            raise BadInput(say("external_kind", most=KIND_LENGTH, length=len(service.kind)))
         self.work = work
         self.name = name
         self.service = service
@@ -92,19 +94,31 @@ class External:
     async def result(self) -> Any:
         """The result of the job once it is done; until then LookLater."""
         row = await self._read()
+        started = None
         if row is None or not self._is_ours(row):
             if row is not None and row.state in (JobState.INTENDED, JobState.UNKNOWN):
                 log.warning("[%s] Abandoning the job %s of unknown outcome: redo requested", self.work.task_id, row.key)
-            job = await self._start(self._key(1))
+            job = started = await self._start(self._key(1))
         elif row.state is JobState.OVER:
-            job = await self._start(self._key(self._number(row.key) + 1))
+            job = started = await self._start(self._key(self._number(row.key) + 1))
         elif row.state is JobState.RESEND:
-            job = await self._start(row.key)
+            job = started = await self._start(row.key)
         elif row.state is JobState.STARTED:
             job = loaded(self.work, row.job, "The id of an external job")
         else:
             job = await self._resolve(row)
+        if started is not None:
+            await self._wait_as_usual()
         return await self._look(job)
+
+    async def _wait_as_usual(self) -> None:
+        """Postpone the first poll of a job that was just started by the time that half of such jobs take."""
+        if not self.service.kind:
+            return
+        kind = self.service.kind
+        usual = await asyncio.to_thread(self._reads, lambda tx: tx.external_durations.usual(kind))
+        if usual is not None and usual >= SHORTEST_WAIT_SECONDS:
+            raise LookLater(min(usual, self.work.wait_limit / 2))
 
     def _key(self, number: int) -> str:
         """The idempotency key of the item with the job's name, and a number after a job was lost or failed."""
@@ -125,7 +139,7 @@ class External:
             raise LookLater(IN_FLIGHT_SECONDS)
         if self.service.find is None:
             raise HoldItem(self._unclear(row.key))
-        found = await _call(self.service.find, row.key)
+        found = await called(self.service.find, row.key)
         if found is None:
             return await self._start(row.key)
         text = serial.dump(found, "The id of an external job", JOB_BYTES)
@@ -172,12 +186,12 @@ class External:
             await self._withdraw(key)
             raise self._stopped()
         try:
-            job = await _call(self.service.start, key, *(() if token is None else (self._wake_url(token),)))
+            job = await called(self.service.start, key, *(() if token is None else (self._wake_url(token),)))
             if job is None:
                 raise BadInput(say("external_no_id"))
             text = serial.dump(job, "The id of an external job", JOB_BYTES)
         except BaseException as error:
-            if _is_refusal(error):
+            if is_refusal(error):
                 await self._withdraw(key)
                 raise
             await self._write(lambda tx: tx.externals.not_known(*mine))
@@ -216,16 +230,17 @@ class External:
 
     async def _look(self, job: Any) -> Any:
         try:
-            found = await _call(self.service.look, job)
+            found = await called(self.service.look, job)
         except (Permanent, JobFailed):
             await self._end()
             raise
         except asyncio.CancelledError:
             await self._cancel_if_task_is(job)
             raise
+        row = await self._read() if isinstance(found, Later) or self.service.kind else None
         if not isinstance(found, Later):
+            await self._learn(row)
             return found
-        row = await self._read()
         waited = row.seconds if row is not None else 0.0
         if waited > self.work.wait_limit:
             await self._cancel(job)
@@ -236,6 +251,15 @@ class External:
                 code="gave_up",
             )
         raise LookLater(found.seconds)
+
+    async def _learn(self, row: JobRow | None) -> None:
+        """Remember how long the job took. A mistake here never costs the result."""
+        if row is None or not self._is_ours(row):
+            return
+        try:
+            await self._write(lambda tx: tx.external_durations.learn(self.service.kind, row.seconds))
+        except DatabaseProblem as problem:
+            log.warning("[%s] The duration of job %s is not learned: %s", self.work.task_id, row.key, problem)
 
     async def _cancel_if_task_is(self, job: Any) -> None:
         """Cancel the job if the task was cancelled, not only this attempt."""
@@ -255,7 +279,7 @@ class External:
             return
         try:
             async with asyncio.timeout(self.work.grace_seconds):
-                await _call(self.service.cancel, job)
+                await called(self.service.cancel, job)
         except Exception as error:
             log.warning("[%s] The external job %s could not be cancelled: %r", self.work.task_id, job, error)
 
@@ -273,6 +297,10 @@ class External:
 
         return await asyncio.to_thread(read)
 
+    def _reads(self, verb: Callable[[Any], Any]) -> Any:
+        with self.work._store.read() as tx:
+            return verb(tx)
+
     async def _write(self, verb: Callable[[Any], Any]) -> Any:
         return await asyncio.to_thread(self.work._store.transact, verb)
 
@@ -285,44 +313,3 @@ def _forget(starting: asyncio.Task[Any]) -> None:
     _left_behind.discard(starting)
     if not starting.cancelled() and (error := starting.exception()) is not None:
         log.warning("A start of an external job ended after its attempt: %r", error)
-
-
-def _is_refusal(error: BaseException | None) -> bool:
-    """Whether the job was certainly not started: the handler says so, or nothing was sent."""
-    if isinstance(error, HandlerError):
-        return True
-    while error is not None:
-        if isinstance(error, ConnectionRefusedError | socket.gaierror):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call one of the handler's functions: `async def` in the loop, `def` in a daemon thread."""
-    if inspect.iscoroutinefunction(function):
-        return await function(*arguments)
-    found = await asyncio.wrap_future(_in_thread(partial(function, *arguments)))
-    return await found if isinstance(found, Awaitable) else found
-
-
-def _in_thread(function: Callable[[], Any]) -> Future[Any]:
-    """Run it in a daemon thread, so that a service that does not answer cannot keep a worker from stopping."""
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            found = function()
-        except BaseException as error:
-            _settle(future, error=error)
-        else:
-            _settle(future, found)
-
-    threading.Thread(target=run, daemon=True, name="external").start()
-    return future
-
-
-def _settle(future: Future[Any], found: Any = None, error: BaseException | None = None) -> None:
-    """Set the result, unless the future was cancelled with the loop."""
-    if future.set_running_or_notify_cancel():
-        future.set_exception(error) if error is not None else future.set_result(found)

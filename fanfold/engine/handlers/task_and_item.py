@@ -9,9 +9,12 @@ from fanfold.engine.handlers.added_items import check_stage, collected
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import BadInput, Unreadable
+from fanfold.model.awaited.external import ExternalJob
 from fanfold.model.item import AddedItem, NewItem
+from fanfold.model.pipelines.gates import defaults
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 from fanfold.model.values.decoding import unreadable
 from fanfold.model.values.typed import In, Out
 
@@ -54,6 +57,16 @@ class TaskWork(Work, Generic[In]):
         before = self._row.plan.before(self._claimed.stage)
         return None if before is None or before.kind is Kind.EACH else self.output(before.name)
 
+    def answer(self, stage: str | None = None) -> dict[str, Any]:
+        """What a person answered at the gate of this stage, or of another one: the value of every option of that gate.
+
+        For a task that was submitted to go straight through its gates, the defaults.
+        """
+        planned = self._row.plan.stage(stage or self._claimed.stage)
+        with self._store.read() as tx:
+            given = tx.gate_answers.latest(self._row.number, planned.name)
+        return defaults(planned.asks) if given is None else dict(serial.load(given))
+
     def output(self, stage: str) -> Any:
         """The output of an earlier stage that has one item."""
         self._row.plan.stage(stage)
@@ -72,6 +85,11 @@ class TaskWork(Work, Generic[In]):
         self._note_decisions()
         before = self._row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
         return Results(self._store, self._row.number, source.name, before, self._types, bind=self._bind)
+
+    def running_jobs(self) -> list[ExternalJob]:
+        """The external jobs that were started for items of this task that have not ended: what `on_cancelled` has to stop."""
+        with self._store.read() as tx:
+            return tx.externals.running(self._row.number, self._store.settings.lease_seconds)
 
     def _note_decisions(self) -> None:
         """Record, before a merge reads any result, the last decision: any later one causes another merge."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from io import BytesIO
@@ -15,17 +15,22 @@ from typing import Any, BinaryIO, TypeVar
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.ask import ask
+from fanfold.engine.handlers.ask_many import ask_many
 from fanfold.engine.handlers.attempt_files import bound
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
 from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
+from fanfold.engine.handlers.subtask import Subtask, results_of, submit_subtask
+from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
 from fanfold.model.item import REDONE, Claimed
 from fanfold.model.money.batch import DEADLINE, LANE, duration
+from fanfold.model.money.budgets import wish
 from fanfold.model.money.questions import SCHEMA, Answer, Check, Clock, laid_over
 from fanfold.model.money.usage import added, kept
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
+from fanfold.model.pipelines.pipeline import Target
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
@@ -105,6 +110,14 @@ class Work:
         self._attempt_of = attempt_of
         """The item whose `task` this is: marks and usage are recorded for its attempt."""
 
+    def _beside(self, claimed: Claimed) -> Work:
+        """The same for another item of a batch; much cheaper than a new one."""
+        work = object.__new__(type(self))
+        work.__dict__.update(self.__dict__)
+        work._claimed, work._stop, work._asked = claimed, Stop(), set()
+        work.retries_left = max(0, self.retries_left + self._claimed.failures - claimed.failures)
+        return work
+
     # Class attributes as defaults: most attempts never use these.
     _clock: Clock = NoClock()
     _streamed: StreamedOutput | None = None
@@ -115,6 +128,10 @@ class Work:
     _remembered: dict[str, Any] | None = None
     _jobs: frozenset[str] = frozenset()
     """The names of the external jobs of this attempt."""
+    subtasks: frozenset[str] = frozenset()
+    """The names of the subtasks that this attempt has asked for."""
+    failed_subtasks: tuple[str, ...] = ()
+    """The names of those whose failure it has seen."""
     shortfalls: tuple[str, ...] = ()
     """Why the result of this attempt is degraded; empty if it is not."""
 
@@ -332,6 +349,22 @@ class Work:
             parameters=parameters if schema is None else {**parameters, SCHEMA: schema},
         )
 
+    async def ask_many(
+        self,
+        questions: Iterable[str | Mapping[str, Any]],
+        *,
+        return_exceptions: bool = False,
+        **arguments: Any,
+    ) -> list[Any]:
+        """Ask several questions at the same time; returns the answers in order.
+
+        Each is a text, or the arguments of ``ask`` as a mapping (``{"prompt": …, "images": […]}``); ``arguments`` are those of
+        ``ask`` for all of them. They share the limits and budgets of their provider and task, and each is paid for once: if one
+        fails, the answers of the others are kept, and the next attempt asks only what has no answer. With
+        ``return_exceptions``, a question without an acceptable answer has its exception in the list.
+        """
+        return await ask_many(self, questions, arguments, return_exceptions=return_exceptions)
+
     async def external(
         self,
         *,
@@ -341,6 +374,7 @@ class Work:
         cancel: Callable[[Any], Any] | None = None,
         name: str = "job",
         wake: bool = False,
+        kind: str = "",
     ) -> Any:
         """Start a job at an external service, once, and return its result; until then the item waits without a worker.
 
@@ -351,6 +385,9 @@ class Work:
 
         With ``wake``, ``start(key, url)`` also gets a URL to give to the service: a POST to it makes the item look at once. It
         is None if the setting `public_url` is empty. Polling continues, so a lost message costs only time.
+
+        ``kind`` names jobs that take about the same time, such as `service:model`: their usual duration is learned, and the
+        first poll of the next one waits that long. Without it, ``look`` is called right after ``start``.
         """
         if name in self._jobs:
             raise Permanent(
@@ -359,10 +396,50 @@ class Work:
             )
         self._jobs = self._jobs | {name}
         try:
-            return await External(self, name, ExternalService(start, look, find, cancel, wake)).result()
+            return await External(self, name, ExternalService(start, look, find, cancel, wake, kind)).result()
         except (JobFailed, Permanent):
             self._jobs = self._jobs - {name}  # That job is over; a handler that catches this may start another one.
             raise
+
+    def submit_subtask(
+        self,
+        pipeline: Target | str,
+        *inputs: Any,
+        name: str | None = None,
+        items: Iterable[Any] | None = None,
+        options: dict[str, Any] | None = None,
+        title: str | None = None,
+        priority: int | None = None,
+        tags: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        straight_through: bool = False,
+        budget: Any = None,
+    ) -> Subtask:
+        """Submit another task as part of this one, exactly once, and continue; ``result()`` waits for it without a worker.
+
+        ``name`` (by default that of the pipeline) identifies it within the item: every attempt that asks for it gets the same
+        task, whatever its other arguments. A redo or rerun gets a new one. Text is never a path here; a ``File`` or a ``Path``
+        is copied. Pause, cancel and delete of this task apply to its subtasks too. Not in merge, on_failed or on_cancelled.
+        """
+        wanted = Submission(
+            inputs=inputs,
+            items=items,
+            options={} if options is None else options,
+            title=title,
+            priority=self._row.priority if priority is None else priority,
+            tags=tags,
+            owner=self._row.owner,
+            metadata={} if metadata is None else metadata,
+            straight_through=straight_through,
+            literal=True,
+            actor=f"task {self._row.id}",
+            budget=wish(budget, strict=False, allow_unknown_cost=False),
+        )
+        return submit_subtask(self._attempt_of or self, pipeline, name, wanted)
+
+    def subtask_results(self, subtasks: Sequence[Subtask]) -> list[Any]:
+        """The results of several subtasks, in order; the item waits once for all of them."""
+        return results_of(self._attempt_of or self, subtasks)
 
     def _scratch(self) -> Path:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"

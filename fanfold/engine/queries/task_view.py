@@ -12,6 +12,8 @@ from fanfold.model.item import HELD_FROM, Item
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.money.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.money.questions import NOTHING_SPENT, Spending
+from fanfold.model.pipelines.gates import asked_by, must_be_answered
+from fanfold.model.pipelines.options import schema
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
@@ -45,6 +47,16 @@ class TaskFigures:
     """Whether the database refuses writes, which may be why nobody serves a task."""
     unstopped: Mapping[int, Sequence[UnstoppedRow]]
     """Handlers that were told to stop and run on, by task."""
+    subtasks: Mapping[int, dict[str, int]]
+    """How many subtasks, by state."""
+    awaited: Mapping[int, tuple[int, str]]
+    """How many unfinished subtasks items wait for, and the id of one."""
+    origins: Mapping[int, tuple[str, str | None, str | None]]
+    """Of subtasks: the id of the parent, and the stage and key of the item that submitted them."""
+    started: Mapping[int, datetime | None]
+    """When tasks that are still in their first stage started."""
+    single: Mapping[int, tuple[float, str | None]]
+    """Progress and message of the item of tasks whose current stage has only one."""
 
 
 def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
@@ -71,7 +83,30 @@ def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigure
         served=served,
         read_only=unserved and tx.is_read_only(),
         unstopped=_unstopped(store, tx, numbers) if served else {},
+        subtasks=tx.subtasks.counts(numbers),
+        awaited=tx.subtasks.awaited(timed) if timed else {},
+        origins=tx.subtasks.origins(children) if (children := [row.number for row in rows if row.parent]) else {},
+        started=_started(tx, rows),
+        single=_single(tx, rows, counts),
     )
+
+
+def _started(tx: Transaction, rows: Sequence[TaskRow]) -> dict[int, datetime | None]:
+    firsts: dict[str, list[int]] = {}
+    for row in rows:
+        if row.started_at is None:
+            firsts.setdefault(row.plan.stages[0].name, []).append(row.number)
+    return {task: at for stage, tasks in firsts.items() for task, at in tx.items.first_started(tasks, stage).items()}
+
+
+def _single(
+    tx: Transaction, rows: Sequence[TaskRow], counts: Mapping[int, Mapping[str, Counts]]
+) -> dict[int, tuple[float, str | None]]:
+    alone: dict[str, list[int]] = {}
+    for row in rows:
+        if row.state is TaskState.ACTIVE and counts.get(row.number, {}).get(row.stage, Counts()).total == 1:
+            alone.setdefault(row.stage, []).append(row.number)
+    return {task: one for stage, tasks in alone.items() for task, one in tx.reading.single(tasks, stage).items()}
 
 
 def _unstopped(store: Store, tx: Transaction, numbers: Sequence[int]) -> Mapping[int, Sequence[UnstoppedRow]]:
@@ -98,13 +133,17 @@ def held_of(row: TaskRow, held: Held) -> tuple[int, str | None]:
 
 def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
     stages = known.counts.get(row.number, {})
-    here, message = _here(tx, row, stages)
+    here, message = stages.get(row.stage, Counts()), None
+    if row.number in known.single:
+        share, message = known.single[row.number]
+        here = replace(here, share=share)
     held = held_of(row, known.held)
     marks = known.marks.get(row.number, Marks())
     facts = _facts(tx, row, stages, here, held, marks, known)
     standing = unfinished_stage(row, stages) if row.ending else row.stage
     counted = counted_stage(row.plan, row.stage, stages)
     shown = stages.get(counted, Counts())
+    origin = known.origins.get(row.number, (None, None, None))
     return Task(
         **{name: getattr(row, name) for name in STORED},
         **_words(facts),
@@ -119,17 +158,30 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
         metadata=serial.load(row.extra) or {},
         inputs=tuple(serial.load(row.input) or ()),
         retries=known.retries.get(row.number, 0),
-        started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
+        started_at=row.started_at or known.started.get(row.number),
         held=held[0],
         batched=known.batched.get(row.number, NONE_BATCHED),
         still_running=_still_running(known.unstopped.get(row.number, ())),
         degraded=marks.degraded,
         accepted=marks.accepted,
-        item_words=dict(row.plan.item_words),
+        item_words=row.plan.words_of_items(row.stage),
         cursor=cursor_of(row),
         counted=counted,
         spending=known.spending.get(row.number, NOTHING_SPENT),
+        subtasks=known.subtasks.get(row.number, {}),
+        parent=origin[0],
+        parent_stage=origin[1],
+        parent_item=origin[2],
+        asks=_asks(row),
     )
+
+
+def _asks(row: TaskRow) -> dict[str, Any] | None:
+    """What a person is asked at the gate where the task waits."""
+    stage = row.plan.stage(row.stage)
+    if row.state is not TaskState.WAITING or not stage.needs_answer:
+        return None
+    return schema(asked_by(stage.asks)) | {"required": must_be_answered(stage.asks)}
 
 
 STORED = (
@@ -137,15 +189,6 @@ STORED = (
     "missing", "created_at", "updated_at", "finished_at", "start_at",
 )  # fmt: skip
 """Columns of a task's row that the public view shows unchanged."""
-
-
-def _here(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts]) -> tuple[Counts, str | None]:
-    """The counts of a task's current stage, with the progress and message of its item if it has only one."""
-    here = stages.get(row.stage, Counts())
-    if here.total != 1 or row.state is not TaskState.ACTIVE:
-        return here, None
-    share, message = tx.reading.single(row.number, row.stage)
-    return replace(here, share=share), message
 
 
 def _facts(
@@ -183,6 +226,7 @@ def _facts(
         gathers,
         known.batched.get(row.number, NONE_BATCHED),
         row.start_at,
+        known.awaited.get(row.number, (0, "")),
     )
 
 
@@ -254,6 +298,6 @@ def item_view(store: Store, plan: Plan, row: ItemRow, spending: Spending) -> Ite
         spending=spending,
         degraded=row.degraded,
         accepted=row.degraded is not None and row.accepted == row.lease,
-        word=dict(plan.item_words).get(row.state, row.state),
+        word=plan.item_word(row.stage, row.state),
         held=(row.hold or say("no_reason_kept")) if row.available_at and row.available_at >= HELD_FROM else None,
     )

@@ -11,10 +11,12 @@ from fanfold.engine.queries.lookup import Lookup, check_limit
 from fanfold.engine.queries.pauses import Pause, pausing, pausing_stream
 from fanfold.engine.queries.task_view import number_in, updated_at_in, view
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.external import ExternalJob
+from fanfold.model.awaited.external import ExternalJob
+from fanfold.model.awaited.gate_answer import GateAnswer
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Event, Task, TaskOrder
 from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 from fanfold.store.rows.tasks import Filter
 
 POLL_SECONDS = 0.2
@@ -45,6 +47,7 @@ class TaskQueries:
         tag: str | None = None,
         text: str | None = None,
         needs_you: bool = False,
+        parent: str | None = None,
         after: str | None = None,
         limit: int = 50,
         sort: str = TaskOrder.NEWEST,
@@ -53,7 +56,8 @@ class TaskQueries:
 
         ``sort`` is ``newest``, ``oldest`` or ``updated`` (last changed first).
 
-        ``needs_you=True`` returns tasks that need a person: their ``needs_you`` says why.
+        ``needs_you=True`` returns tasks that need a person: their ``needs_you`` says why. ``parent`` is the id of a task:
+        only its subtasks.
         """
         if not 1 <= limit <= 1_000:
             raise BadInput(say("limit_range", limit=limit))
@@ -74,6 +78,7 @@ class TaskQueries:
             needs_you,
             TaskOrder(sort),
             updated_at,
+            None if parent is None else self._look.row(parent).number,
         )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))
@@ -103,6 +108,13 @@ class TaskQueries:
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.events.of(row.number, max(0, min(after, LAST_ID)), limit)
+
+    def answers(self, task_id: str) -> builtins.list[GateAnswer]:
+        """What people answered at the gates of a task, the first answer first."""
+        row = self._look.row(task_id)
+        with self.store.read() as tx:
+            found = tx.gate_answers.of(row.number)
+        return [GateAnswer(one.stage, serial.load(one.answer), one.actor, one.at) for one in found]
 
     def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]:
         """Why items failed, grouped: (stage, code, message, count), the most frequent first."""

@@ -181,8 +181,11 @@ def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int 
     width = max(1, ceil(counts[name].total / most)) if name in counts else 1
     found = tx.counting.cells(row.number, name, width)
     # Counted again: items may have been added since the counts were read.
-    total = sum(many for _, _, many in found)
-    letters = ["d"] * ceil(total / width)
+    counted = sum(many for _, _, many in found)
+    # An item that failed in an earlier `each` stage has no successor here: its cell stays, so that positions agree.
+    last = max((position + 1 for position, _, _ in found), default=0)
+    total = max(counted, last) if width == 1 else counted
+    letters = [LETTERS[ItemState.FAILED] if width == 1 else "d"] * max(last, ceil(total / width))
     for position, state, _ in found:
         letter = LETTERS[ItemState(state)]
         if width == 1 or URGENCY.index(letter) < URGENCY.index(letters[position]):

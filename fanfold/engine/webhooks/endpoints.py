@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from fanfold.engine.webhooks.notices import EVENTS, TEST, submit_deliveries
+from fanfold.engine.webhooks.notices import EVENTS, KNOWN, TEST, submit_deliveries
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
@@ -64,9 +64,9 @@ class Webhooks:
         if not _is_name(name):
             raise BadInput(say("webhook_name", name=str(name)[:100]))
         check_url(url)
-        unknown = [event for event in events if event not in EVENTS]
+        unknown = [event for event in events if event not in KNOWN]
         if unknown or not events:
-            raise BadInput(say("webhook_events", known=EVENTS, unknown=unknown[:5]))
+            raise BadInput(say("webhook_events", known=KNOWN, unknown=unknown[:5]))
         row = {"name": name, "url": url, "events": json.dumps(list(dict.fromkeys(events))), "pipeline": pipeline}
         owner = self._client.owner if self._client.owner is not None else owner
         with self._store.write() as tx:

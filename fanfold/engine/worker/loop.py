@@ -16,17 +16,24 @@ from typing import Any
 from fanfold.engine.discovery import finish_services
 from fanfold.engine.handlers.external_job import GRACE_SECONDS
 from fanfold.engine.worker.attempt.attempts import Attempts, Held
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import Caller
+from fanfold.engine.worker.attempt.measured import Measured
+from fanfold.engine.worker.attempt.threads import LoopExecutor
 from fanfold.engine.worker.attempt.time_limit import LoopBlocked
+from fanfold.engine.worker.attempt.waiting_items import OFFER_SECONDS, WaitingItems
 from fanfold.engine.worker.beside.blocked_loop import WatchedWorker
 from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.engine.worker.beside.service_threads import Services
 from fanfold.engine.worker.beside.watchdog import Watchdog
+from fanfold.engine.worker.claiming.ahead import AHEAD_SECONDS, may_claim_ahead, room_ahead
+from fanfold.engine.worker.claiming.batches import calls_of
 from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.claiming.slots import capped, places_for
 from fanfold.engine.worker.database_thread import DatabaseThread
+from fanfold.engine.worker.fleet_pace import FleetPace
 from fanfold.engine.worker.large_moves import LargeMoves
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import check_reachable
@@ -40,6 +47,7 @@ from fanfold.model.pipelines.pipeline import Stage, Target, by_name
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
 from fanfold.store.files.file_store import FILES_AWAY
+from fanfold.store.items.find_work import Pair
 from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
 
@@ -84,24 +92,36 @@ class Worker:
         tasks_per_stage: int | None = None,
         fits: Callable[[Stage], bool] = lambda stage: True,
         outlives_handlers: bool = False,
+        measured: Measured | None = None,
+        ahead_seconds: float = AHEAD_SECONDS,
     ) -> None:
-        """``outlives_handlers``: with ``drain``, stay until handlers that ignore a cancel have ended: the process continues."""
+        """``outlives_handlers``: with ``drain``, stay until handlers that ignore a cancel have ended: the process continues.
+
+        ``ahead_seconds``: how much work of fast handlers is claimed ahead; for one stage it may be more than for many.
+        """
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = by_name(pipelines)
         self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
         self._outlives_handlers = outlives_handlers
+        self._measured = measured
+        self._ahead_seconds = ahead_seconds
         self.claimer = Claimer(self.store, self.pipelines, stages, tasks_per_stage, only, fits)
         served = self.claimer.served_stages()
         check_reachable(stage for _, stage in served)
         self.concurrency = (
             concurrency or self.store.settings.concurrency or places_for(served, self.store.settings.isolate)
         )
+        isolate = self.store.settings.isolate
+        self._claimed_ahead = [(line, stage) for line, stage in served if may_claim_ahead(stage, isolate)]
+        self._at_once = {(line.name, stage.name): stage.concurrency for line, stage in served if stage.concurrency}
         self.capped = capped(served, self.concurrency)
         """Sentences about stages that could use more slots than there are."""
         self._stopping = StopTimes(self.store.settings.grace_seconds)
         self._misfit: FanfoldError | None = None
         self._hinted = True
+        self._follows: asyncio.TimerHandle | None = None
+        self._pace = FleetPace()
         self._turning = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._database = DatabaseThread(self.store, name, self._stopping, lambda: self._misfit)
@@ -177,7 +197,7 @@ class Worker:
     async def _check_files(self) -> None:
         """Wait with the first claim while the bucket of the files is away; raises if it is not safe to use."""
         try:
-            await asyncio.to_thread(self.store.check_files)
+            await self._database.persistently(self.store.check_files)
         except DatabaseProblem as problem:
             if problem.code not in FILES_AWAY:
                 raise
@@ -186,13 +206,23 @@ class Worker:
     def _assemble(self, serves: list[tuple[str, str]]) -> None:
         """Create the parts of this run, in the loop that they live in."""
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(LoopExecutor(f"{self.name}-loop"))
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
         tells = bool(self.store.settings.telemetry)
         self._attempts = Attempts(
-            self._caller, lambda: self.id, self._wake.set, self.store.scratch, self.store.check_files, tells=tells
+            self._caller,
+            lambda: self.id,
+            self._wake.set,
+            self.store.scratch,
+            self.store.check_files,
+            tells=tells,
+            measured=self._measured,
         )
         self._shortages = self._attempts.shortages
+        offer_seconds = max(OFFER_SECONDS, self._ahead_seconds)
+        self._waiting = WaitingItems(self._attempts, self._start_one, self._has_slot, self._may_start, offer_seconds)
+        self._attempts.on_free = self._waiting.fill_slots
         self._caller.unstopped.worker = lambda: self.id
         self._services = Services(
             self.store,
@@ -200,6 +230,8 @@ class Worker:
             self.name,
             worker=lambda: self.id,
             on_hint=self._from_thread(self._note_hint),
+            on_told=self._from_thread(self._follow),
+            pace=self._pace,
         )
         self._moves = LargeMoves(
             self.store,
@@ -219,6 +251,7 @@ class Worker:
             on_held=self._held,
             on_lost=self._from_thread(self._lose_all),
             on_misfit=self._from_thread(self._leave_for),
+            pace=self._pace,
         )
 
     async def _leave(self, watchdog: Watchdog) -> None:
@@ -238,6 +271,8 @@ class Worker:
 
     async def _work(self) -> None:
         while True:
+            if not self._may_start():
+                self._waiting.release_all()
             if self._stopping.begun() and (not self._attempts or self._stopping.is_over()):
                 return
             if self._shortages.seconds_to_probe() == 0:
@@ -253,7 +288,14 @@ class Worker:
 
     def _is_drained(self, turn: Turn) -> bool:
         """Whether nothing runs, nothing can be claimed, and nothing becomes due soon, within the time of this run."""
-        if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim or self._moves:
+        if (
+            self._attempts
+            or self._waiting
+            or self._attempts.settled
+            or turn.claimed
+            or self.claimer.can_claim
+            or self._moves
+        ):
             return False
         if self._shortages.lasts or (self._outlives_handlers and self._caller.unstopped.any_runs):
             return False
@@ -272,12 +314,14 @@ class Worker:
     async def _turn(self) -> Turn:
         """settle → advance → poll → claim, in the database thread; then start what was claimed."""
         self._wake.clear()
-        settled = self._attempts.take_settled()
+        self._waiting.release_late()
+        settled, begun = self._attempts.take_settled(), self._attempts.unnoted()
         hinted, self._hinted = self._hinted, False
-        free = self._free()
+        free, ahead = self._free(), self._room_ahead()
         most = max(CLAIM_LEAST, int(self.concurrency * CLAIM_SHARE))
-        room = self._attempts.room(min(free, most))
-        in_flight = set(self._attempts.per_task())
+        offered = min(free, most)
+        room = self._attempts.room(offered, ahead)
+        in_flight = set(self._attempts.per_task()) | self._waiting.tasks()
         self._turning = True
         large: set[int] = set()
         turn: Turn = await self._database.persistently(
@@ -291,49 +335,92 @@ class Worker:
                 in_flight=in_flight,
                 hinted=hinted,
                 large=large,
+                begun=begun,
             )
         )
+        self._waiting.release_of(turn.stopped)
         for row, claimed in turn.claimed:
-            self._start(row, claimed)
+            if claimed.ahead:
+                self._waiting.put(row, claimed)
+        for row, stage, items in calls_of([one for one in turn.claimed if not one[1].ahead], self.pipelines):
+            self._start(row, stage, items)
+        if offered > 0:
+            self._waiting.offered()
+        self._waiting.fill_slots()
         self._moves.begin(large)
         self._turning = False
         self._hinted = self._hinted or turn.again
-        return replace(turn, cut_short=len(turn.claimed) == most < free)
+        return replace(turn, cut_short=(room.slots == 0 and most < free) or room.items <= 0 < room.slots)
+
+    def _may_start(self) -> bool:
+        """Whether items may be claimed and started now."""
+        return not self._stopping.begun() and not self._shortages.lasts and self._heartbeat.fresh
 
     def _free(self) -> int:
-        if self._stopping.begun() or self._shortages.lasts or not self._heartbeat.fresh:
-            return 0
-        return self.concurrency - len(self._attempts)
+        return self.concurrency - len(self._attempts) if self._may_start() else 0
 
-    def _start(self, row: TaskRow, claimed: Claimed) -> None:
-        pipeline = self.pipelines[row.pipeline]
-        stage = pipeline.find(claimed.stage)
-        assert stage is not None, "only items of served stages are claimed"
+    def _has_slot(self, pair: Pair) -> bool:
+        at_once = self._at_once.get(pair)
+        return len(self._attempts) < self.concurrency and (at_once is None or self._attempts.running_in(pair) < at_once)
+
+    def _room_ahead(self) -> dict[Pair, int]:
+        """How many items may be claimed ahead, per stage. A tick has no time for them."""
+        if self._stopping.end_at is not None or not self._may_start():
+            return {}
+        waiting = self._waiting.per_stage()
+        return room_ahead(self._claimed_ahead, self.concurrency, self._attempts.times, waiting, self._ahead_seconds)
+
+    def _start(self, row: TaskRow, stage: Stage, items: list[Claimed]) -> None:
+        """Start a call for one item, or for a batch."""
         grace = GRACE_SECONDS if self._stopping.end_at is None else TICK_GRACE_SECONDS
-        self._attempts.start(Call(self.store, pipeline, stage, row, claimed, self._caller.run_in_child, grace))
+        pipeline, run_in_child = self.pipelines[row.pipeline], self._caller.run_in_child
+        call = Call(self.store, pipeline, stage, row, items[0], run_in_child, grace)
+        self._attempts.start(call if stage.batch is None else BatchCall(call, items[1:]))
+
+    def _start_one(self, row: TaskRow, claimed: Claimed) -> None:
+        """Start the call of an item that has waited for a slot."""
+        stage = self.pipelines[row.pipeline].find(claimed.stage)
+        assert stage is not None, "only items of served stages are claimed"
+        self._start(row, stage, [claimed])
 
     async def _rest(self) -> None:
         """Wait for a settlement, a hint, the next due time, or the next poll."""
-        longest = self.store.settings.poll_seconds
+        if self._ahead_seconds > AHEAD_SECONDS:
+            await self._use_up_half()
+        longest = self._pace.poll_seconds(self.store.settings.poll_seconds)
         if self.claimer.seconds_to_next is not None and self._free() > 0:
-            longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
+            longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005) + self._pace.seconds_after_due())
         if self.claimer.candidates.seconds_to_look is not None and self._free() > 0:
             longest = min(longest, max(0.001, self.claimer.candidates.seconds_to_look))
         if (soon := self._shortages.seconds_to_probe()) is not None:
             longest = min(longest, soon + 0.005)
         if (left := self._stopping.seconds_left()) is not None:
             longest = min(longest, left + 0.01)
+        if (left := self._waiting.seconds_left()) is not None:
+            longest = min(longest, left + 0.005)
         # If it is set, do not yield: the items just started would run first, and nothing would run during the next claim.
         if not self._wake.is_set():
             try:
                 await asyncio.wait_for(self._wake.wait(), longest)
             except TimeoutError:
                 self._hinted = True
-        if self._attempts and not self._hinted and self._attempts.settled < self.concurrency * GATHER_SHARE:
+        # While items wait for a slot, no slot is empty during the wait.
+        enough = max(self.concurrency * GATHER_SHARE, min(CLAIM_LEAST, len(self._waiting)))
+        if self._attempts and not self._hinted and self._attempts.settled < enough:
+            await asyncio.sleep(GATHER_SECONDS)
+
+    async def _use_up_half(self) -> None:
+        """Wait until half of the items claimed ahead have begun: no slot is empty meanwhile, and one turn settles many.
+
+        There is no room for more either, so hints do not count. On SQLite, each commit of another process is one.
+        """
+        end, half = time.monotonic() + self._ahead_seconds / 2, len(self._waiting) / 2
+        while self._may_start() and self._free() == 0 and len(self._waiting) > half and time.monotonic() < end:
             await asyncio.sleep(GATHER_SECONDS)
 
     async def _hand_back(self) -> None:
-        """Cancel every running handler and hand its item back."""
+        """Cancel every running handler and hand its item back, and those that wait for a slot."""
+        self._waiting.release_all()
         await self._attempts.hand_back(self._stopping.cut_off(self.store.settings.hand_back_limit))
         settled = self._attempts.take_settled()
         if not settled:
@@ -383,13 +470,27 @@ class Worker:
         self._hinted = True
         self._wake.set()
 
+    def _follow(self) -> None:
+        """Poll because somebody announced work: at once, or in a large fleet when it is this worker's turn."""
+        delay = self._pace.seconds_to_follow()
+        if delay == 0.0:
+            self._note_hint()
+        elif self._follows is None and self._loop is not None:
+            self._follows = self._loop.call_later(delay, self._follow_late)
+
+    def _follow_late(self) -> None:
+        self._follows = None
+        self._note_hint()
+
     def _held(self, held: Held, asked_at: float) -> None:
         """In the heartbeat's thread: let the loop compare, and notice if it cannot."""
         self._caller.unstopped.look_while_blocked(self._attempts.all(), held)
         self._from_thread(self._compare)(held, asked_at)
 
     def _compare(self, held: Held, asked_at: float) -> None:
-        lost_claims = self._attempts.compare(held, asked_at, turning=self._turning)
+        self._waiting.compare(held, asked_at)
+        waiting = self._waiting.ids()
+        lost_claims = self._attempts.compare(held, asked_at, turning=self._turning, waiting=waiting)
         if lost_claims:
             self._database.submit(self._release, lost_claims)
 
@@ -399,6 +500,7 @@ class Worker:
             tx.announce()
 
     def _lose_all(self) -> None:
+        self._waiting.lose_all()
         self._attempts.lose_all()
 
 

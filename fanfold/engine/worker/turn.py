@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,8 @@ class Turn:
     """Whether a task advanced, so that there may be new work at once."""
     cut_short: bool = False
     """Whether more could be claimed at once."""
+    stopped: set[int] = field(default_factory=set)
+    """Tasks that were paused, closed or moved on: their items that wait for a slot are no longer wanted."""
 
 
 def take_turn(
@@ -55,11 +57,15 @@ def take_turn(
     in_flight: set[int],
     hinted: bool,
     large: set[int] | None = None,
+    begun: Sequence[Mapping[str, Any]] = (),
 ) -> Turn:
     """Take one turn. It may be repeated after a lost connection: work that was already committed is detected and skipped.
 
-    Tasks that must copy many items to advance are added to ``large``, if given, and left to the caller.
+    Tasks that must copy many items to advance are added to ``large``, if given, and left to the caller. ``begun`` are items
+    claimed ahead that run for a while now: their start is noted.
     """
+    if begun:
+        store.transact(lambda tx: tx.settling.note_begun(begun))
     steps = _Steps(store, claimer, pipelines, worker, list(settled), room, in_flight, hinted, large)
     steps.settle()
     steps.advance()
@@ -143,6 +149,7 @@ class _Steps:
         """Claim no more items of tasks whose budget is used up; those without a running item are paused."""
         for number in sorted(self._used_up):
             close_task(self._store, number)
+        self.turn.stopped |= self._used_up
         self._advance(self._used_up - self._in_flight)
 
     def advance_left(self) -> None:
@@ -156,6 +163,7 @@ class _Steps:
         if self._pausing:
             pausing = _pause(self._store, self._pipelines, self._worker, self._pausing)
             self._settle_and_claim(pausing, Room(0))
+            self.turn.stopped |= {one.claimed.task for one in pausing}
             self.turn.again = True
 
     def _settle_and_claim(self, settled: list[Settlement], room: Room) -> list[tuple[TaskRow, Claimed]]:
@@ -173,6 +181,7 @@ class _Steps:
                         continue
                     row = move_on(self._store, self._pipelines, number, self._worker)
                 if row is not None:
+                    self.turn.stopped.add(number)
                     self._claimer.candidates.note_move(number)
                     self.turn.again = True
 

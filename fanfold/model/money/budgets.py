@@ -9,7 +9,7 @@ from fanfold.errors import BadInput
 from fanfold.model.money.amounts import read_amount
 from fanfold.model.text.sentences import Sentence, say
 
-USED_UP = ("budget_spent", "budget_spent_own", "budget_spent_unknown", "budget_too_small")
+USED_UP = ("budget_spent", "budget_spent_own", "budget_spent_unknown", "budget_too_small", "subtask_exceeds_budget")
 """Codes of the reasons for which a task is paused until its budget is raised."""
 WARN_AT = 0.8
 """Share of a budget at which people are warned."""

@@ -46,6 +46,8 @@ class Declarations:
         """Its actions by name, in the order of their definition."""
         self.estimator: Callable[..., Any] | None = None
         """Estimates which calls to models a task will make, before it is submitted."""
+        self.pricer: Callable[..., Any] | None = None
+        """Says what a task costs its owner, in credits."""
         self.item_maker: Callable[..., Any] | None = None
         """Makes the items of a task from the files that it is submitted with, if the first stage is an `each`."""
         self.unpacker: Callable[..., Any] | None = None
@@ -59,6 +61,18 @@ class Declarations:
         if self.estimator is not None:
             raise BadPipeline(f"Pipeline {self.name} already has an estimate.")
         self.estimator = function
+        return function
+
+    def price(self, function: Function, /) -> Function:
+        """Register a function that says what a task costs its owner, in credits: it gets a ``PriceWork``.
+
+        It returns a ``Price``, a whole number for the whole task, or a mapping from item keys to whole numbers. It runs at
+        submit, in the process of the client and outside transactions. Nothing is charged unless the setting ``credits`` says
+        so, and never for a task without an owner.
+        """
+        if self.pricer is not None:
+            raise BadPipeline(f"Pipeline {self.name} already has a price.")
+        self.pricer = function
         return function
 
     def items_from(self, function: Function, /) -> Function:

@@ -62,8 +62,11 @@ class KeptTypes:
     def _learn(self, stage: Stage, hints: dict[str, Any], given: Any) -> Any:
         """Record the types of one stage; returns the type of the items for the next stage."""
         names = list(_parameters(stage.handler))
-        first = _roles(hints.get(names[0], Any)) if names else {}
-        made = without_later(hints.get("return", Any))
+        argument, returned = hints.get(names[0], Any) if names else Any, hints.get("return", Any)
+        if stage.batch is not None:
+            argument, returned = listed(argument), listed(returned)
+        first = _roles(argument)
+        made = without_later(returned)
         if stage.kind is Kind.EACH:
             made = (
                 self._agreed(stage, made, first.get("output", Any)) if "return" in hints else first.get("output", Any)
@@ -73,7 +76,8 @@ class KeptTypes:
             self.task_input = first["input"]
         if stage.kind is Kind.MERGE and len(names) > 1:
             self._fill_in(_roles(hints.get(names[1], Any)))
-        self._outputs[stage.name] = Any if stage.kind is Kind.SPLIT or _yields(stage.handler) else made
+        yields_pieces = _yields(stage.handler) and stage.batch is None
+        self._outputs[stage.name] = Any if stage.kind is Kind.SPLIT or yields_pieces else made
         if self.has_arguments:
             self._learn_arguments(stage.handler, hints)
         return _yielded(hints.get("return", Any)) if stage.kind is Kind.SPLIT else made
@@ -168,12 +172,22 @@ def resolved(handler: Callable[..., Any], only: str | None = None) -> dict[str, 
     return found
 
 
+def listed(hint: Any) -> Any:
+    """The type of one result or item of a batch handler, from the annotation of the list."""
+    arguments = arguments_of(hint)
+    return arguments[0] if arguments else Any
+
+
 def without_later(hint: Any) -> Any:
-    """The final return type of a handler."""
+    """The final return type of a handler, without what stands for no result: `later` and exceptions in a list."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint
-    kept = [choice for choice in members(hint) if choice is not Later]
+    kept = [choice for choice in members(hint) if choice is not Later and not _is_error(choice)]
     return reduce(or_, kept) if kept and all(isinstance(one, type) for one in kept) else typing.Union[tuple(kept)]  # noqa: UP007
+
+
+def _is_error(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, BaseException)
 
 
 def _shown(hint: Any) -> str:

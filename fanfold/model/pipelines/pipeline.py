@@ -13,8 +13,10 @@ from fanfold.errors import BadPipeline
 from fanfold.model.money.batch import LANES
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.declarations import Declarations
+from fanfold.model.pipelines.gates import Gate
 from fanfold.model.pipelines.handler_checks import (
     ARGUMENT,
+    check_batch,
     check_declared_types,
     check_output,
     check_parameters,
@@ -44,6 +46,7 @@ class Stage:
     timeout: float | None = 120.0
     concurrency: int | None = None
     limit: int | None = None
+    batch: int | None = None
     isolate: bool = False
     resources: Mapping[str, float] | None = None
     wait_limit: float = 600.0
@@ -104,6 +107,7 @@ class Pipeline(Declarations):
         view: str = "",
         types: Sequence[type[Any]] = (),
         templates: Sequence[TemplateKind] = (),
+        subtasks: Sequence[Target] = (),
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(f"'{name}' cannot name a pipeline: use letters, digits, - and _, starting with a letter.")
@@ -119,6 +123,8 @@ class Pipeline(Declarations):
         One with a parameter ``page`` draws that page of the item, counted from 1."""
         self.unit = unit
         """The singular and plural word for its items: `("page", "pages")`."""
+        self.subtasks = tuple(subtasks)
+        """Pipelines whose tasks its handlers submit: whoever serves this one serves them too."""
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None
@@ -159,7 +165,10 @@ class Pipeline(Declarations):
     @overload
     def each(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
     def each(self, handler: Any = None, /, **rules: Any) -> Any:
-        """A stage of N items: the handler gets an item and returns its result."""
+        """A stage of N items: the handler gets an item and returns its result.
+
+        With ``batch=64`` it gets a list of up to 64 items, and returns a list with a result (or an exception) for each.
+        """
         return self._decorate(Kind.EACH, handler, {"ready": "processing", "doing": "processing", "weight": 90, **rules})
 
     @overload
@@ -212,7 +221,11 @@ class Pipeline(Declarations):
                 )
         if any(stage.kind is Kind.MERGE and not self._each_before(index) for index, stage in enumerate(stages)):
             raise BadPipeline(f"A merge of {self.name} has no `each` stage before it: there is nothing to merge.")
-        self.words.check(self.name, {word for one in stages for word in (one.ready, one.doing, one.retrying)})
+        self.words.check(
+            self.name,
+            {word for one in stages for word in (one.ready, one.doing, one.retrying)},
+            [one.name for one in stages],
+        )
         return Plan(
             stages,
             ON_FAILED in self.compensations,
@@ -240,9 +253,10 @@ class Pipeline(Declarations):
         return lambda later_handler: self._add(kind, later_handler, rules)
 
     def _add(self, kind: Kind, handler: Handler, rules: dict[str, Any]) -> Handler:
-        check_parameters(handler, ("task", "results") if kind is Kind.MERGE else (ARGUMENT[kind],))
         stage = make_stage(kind, handler, rules)
-        check_output(handler, f"Stage {stage.name} of {self.name}")
+        argument = "items" if stage.batch else ARGUMENT.get(kind, "")
+        check_parameters(handler, ("task", "results") if kind is Kind.MERGE else (argument,))
+        check_output(handler, f"Stage {stage.name} of {self.name}", in_list=stage.batch is not None)
         if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
             raise BadPipeline(f"Pipeline {self.name} already has a stage '{stage.name}'. Give this one another name=.")
         self.stages[stage.name] = stage
@@ -284,8 +298,12 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
             f"Stage {name} is isolated, so its handler must be a function of a module, not {handler.__qualname__}."
         )
     check_resources(name, rules.get("resources"))
+    check_batch(name, kind, rules)
     rules = {"doing": name, **rules} if kind is Kind.STEP else rules
-    planned = PlannedStage(name, kind, **{rule: rules[rule] for rule in PLANNED_RULES if rule in rules})
+    fixed = {rule: rules[rule] for rule in PLANNED_RULES if rule in rules}
+    if isinstance(gate := fixed.get("gate"), Gate):
+        fixed |= {"gate": True, "asks": gate.stored()}
+    planned = PlannedStage(name, kind, **fixed)
     return Stage(planned, handler, **{rule: rules[rule] for rule in RUN_RULES if rule in rules})
 
 
@@ -351,9 +369,15 @@ Target = Pipeline | TaskFunction[..., Any]
 
 
 def by_name(targets: Iterable[Target]) -> dict[str, Pipeline]:
-    """The pipelines by name; BadPipeline if two different ones share a name, since only one could do the work."""
+    """The pipelines by name, with those of their subtasks.
+
+    BadPipeline if two different ones share a name, since only one could do the work.
+    """
     found: dict[str, Pipeline] = {}
-    for pipeline in map(as_pipeline, targets):
+    left = [as_pipeline(target) for target in targets]
+    while left:
+        pipeline = left.pop(0)
+        left += [one for one in map(as_pipeline, pipeline.subtasks) if one.name not in found]
         other = found.setdefault(pipeline.name, pipeline)
         if other is not pipeline:
             raise BadPipeline(

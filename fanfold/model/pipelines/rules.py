@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
 
+from fanfold.model.pipelines.gates import Gate
 from fanfold.model.retry import Retry
 
 TaskHandler = TypeVar("TaskHandler", bound=Callable[[Any], Any])
@@ -21,9 +22,11 @@ class RunRules(TypedDict, total=False):
     timeout: float | None
     """Timeout of one call in seconds; None for no timeout."""
     concurrency: int | None
-    """Most items that one worker runs at the same time."""
+    """Most calls that one worker runs at the same time."""
     limit: int | None
     """Most items that run at the same time over all workers."""
+    batch: int | None
+    """Most items that one call gets. The handler then takes a list of items and returns a list of results."""
     isolate: bool
     """Whether each call runs in a child process, which can be killed and whose crash affects only that item."""
     resources: Mapping[str, float] | None
@@ -39,8 +42,8 @@ class StageRules(RunRules, total=False):
 
     name: str
     """The name of the stage; by default that of the handler."""
-    gate: bool
-    """Whether the task waits for a person before this stage."""
+    gate: bool | Gate
+    """Whether the task waits for a person before this stage; a ``Gate`` with options also asks for an answer."""
     ready: str
     """The word for a task that is due in this stage but not being worked on."""
     doing: str

@@ -8,6 +8,8 @@ VIEWS = {
     "table": "the same, and the task has a table of all its records",
     "changes": 'paragraphs before and after, as `{"paragraphs": [{"id", "before", "after", "changes"}]}`; the task has a list of '
     "all its changes, to accept or reject",
+    "images": 'pictures, as `{"images": [{"file", "label", "kind"}], "before": file or null}`; shown before and after, with and '
+    "without watermark, and the task has a gallery",
     "text": 'text, or `{"text": …}`; shown as it is',
     "json": "any value; shown as JSON",
 }

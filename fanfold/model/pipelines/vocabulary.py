@@ -24,7 +24,8 @@ class Vocabulary:
     """An application's words for the states of its tasks and items. States that are not named keep their usual word.
 
     ``task`` and ``item`` map a usual word to the application's word. The usual words of a task are its states, `pending`,
-    `retrying`, `compensating`, and the ``ready`` and ``doing`` words of its stages; those of an item are its states. The phase
+    `retrying`, `compensating`, and the ``ready`` and ``doing`` words of its stages; those of an item are its states, for all
+    stages (`waiting`) or for one (`render.waiting`). The phase
     of a task is the ``phase`` of the stage it is in, and ``done_phase`` when it is completed. ``languages`` translates words,
     labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``. ``sentences`` are the texts
     of errors and messages of handlers, each with a code, in English and in other languages.
@@ -36,11 +37,11 @@ class Vocabulary:
     languages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sentences: Catalogue | None = None
 
-    def check(self, pipeline: str, of_stages: Iterable[str]) -> None:
+    def check(self, pipeline: str, of_stages: Iterable[str], stages: Iterable[str] = ()) -> None:
         """Raises BadPipeline if it renames a word that the pipeline never uses, or if a new word is empty."""
         for what, words, known in (
             ("task", self.task, {*BEYOND_STAGES, *of_stages}),
-            ("item", self.item, set(ItemState)),
+            ("item", self.item, {*ItemState, *(f"{stage}.{state}" for stage in stages for state in ItemState)}),
         ):
             unknown = sorted(set(words) - known)
             if unknown:

@@ -117,8 +117,10 @@ class AnthropicBatches:
         except anthropic.AnthropicError as error:
             raise trouble_of(error, self.service.provider) from None
 
-    async def remove(self, job: str) -> None:
+    async def remove(self, name: str, job: str | None) -> None:
         """Delete an ended batch with its results."""
+        if job is None:
+            return
         try:
             await self.client.messages.batches.delete(job)
         except anthropic.NotFoundError:

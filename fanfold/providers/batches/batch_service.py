@@ -84,8 +84,8 @@ class BatchService(Protocol):
         """Ask the service to stop. Answers that exist by then are charged, and can be read."""
         ...
 
-    async def remove(self, job: str) -> None:
-        """Delete what the service stores of an ended batch."""
+    async def remove(self, name: str, job: str | None) -> None:
+        """Delete what the service stores of an ended batch, or of one that was not created."""
         ...
 
 

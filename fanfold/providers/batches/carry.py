@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fanfold.errors import BadInput
-from fanfold.model.lifecycle import sources
-from fanfold.model.money.batch import BATCH_MOVES, UNREGISTERED, BatchState, MemberState
-from fanfold.model.text.sentences import say
+from fanfold.model.money.batch import UNREGISTERED, BatchState
 from fanfold.providers.batches.batch_service import (
     TOO_MANY_TOKENS,
     BatchStatus,
@@ -27,6 +24,7 @@ from fanfold.providers.batches.batch_service import (
     unpacked_request,
 )
 from fanfold.providers.batches.deliver import Delivery
+from fanfold.providers.batches.ending import PAGE, Ending
 from fanfold.providers.batches.trial import passes_trial
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
@@ -44,8 +42,6 @@ FIND_SECONDS = 60.0
 AGAIN_SECONDS = 20.0
 REFUSED_SECONDS = 3_600.0
 """How long new batches stay smaller after one was refused as too large."""
-PAGE = 200
-"""Number of questions that are read or settled in one transaction."""
 SLOWER = ((5, 1.0), (20, 5.0))
 """Factors of the poll interval, as (number of polls, factor); after these polls the factor is SLOWEST."""
 SLOWEST = 15.0
@@ -191,16 +187,16 @@ class Carrier:
                 self._change(batch, seconds=AGAIN_SECONDS)
                 return
         if batch.cancel_at is not None:
-            self._end(batch)
+            await self._withdraw(batch, connection)
             return
         lines, questions = self._lines(batch, connection)
         try:
             if not questions:  # Their tasks were deleted before the batch was sent.
-                self._end(batch)
+                await self._withdraw(batch, connection)
                 return
             job = await connection.batches.create(batch.name, lines, partial(self._intend, batch, questions))
         except ServiceTrouble as trouble:
-            self._not_created(batch, trouble)
+            await self._not_created(batch, trouble, connection)
             return
         finally:
             lines.unlink(missing_ok=True)
@@ -242,12 +238,20 @@ class Carrier:
         with self.store.read() as tx:
             return tx.batched.members(batch.id, last, PAGE)
 
-    def _not_created(self, batch: BatchRow, trouble: ServiceTrouble) -> None:
+    async def _withdraw(self, batch: BatchRow, connection: Connection) -> None:
+        """Close a batch that was not sent: nobody wants its answers any more."""
+        ending = Ending(self.store, self.worker, batch)
+        ending.give_back("end")
+        await self._remove(batch, connection)
+        ending.close("end")
+
+    async def _not_created(self, batch: BatchRow, trouble: ServiceTrouble, connection: Connection) -> None:
         """The service did not accept the batch. Search for it if that is uncertain, fail it if it was refused, else try later."""
         if trouble.unknown:
             self._change(batch, seconds=AGAIN_SECONDS, reason=trouble.message)
         elif trouble.kind in (TroubleKind.REFUSED, TroubleKind.REJECTED):
-            self._fail(batch, BatchStatus(True, refusal=trouble.message, code=str(trouble.kind)))
+            refusal = BatchStatus(True, refusal=trouble.message, code=str(trouble.kind))
+            await self._fail(batch, refusal, connection)
         else:
             wait = max(self.store.settings.batch_poll_seconds, trouble.after or 0.0)
             self._change(batch, seconds=wait, intended_at=None, reason=trouble.message)
@@ -258,7 +262,7 @@ class Carrier:
             await connection.batches.cancel(batch.job)
         status = await connection.batches.look(batch.job)
         if status.refusal is not None:
-            self._fail(batch, status)
+            await self._fail(batch, status, connection)
             return
         counted = {"answered": status.answered, "failed": status.failed, "reason": None}
         if not status.is_over:
@@ -270,20 +274,27 @@ class Carrier:
 
     async def _fetch(self, batch: BatchRow, connection: Connection) -> None:
         """Read the results and settle the questions. Those without a result go into the next batch, or are asked live."""
+        ending = Ending(self.store, self.worker, batch)
+        if batch.read_at is None:
+            if not await self._read(batch, connection):
+                return
+            ending.give_back("end")
+            ending.note_read()
+        await self._remove(batch, connection)
+        ending.close("end")
+
+    async def _read(self, batch: BatchRow, connection: Connection) -> bool:
+        """Write the outcome of each question; False if another worker has taken the batch over."""
         assert batch.job is not None
         delivery = Delivery(self.store, self.providers[batch.provider], batch)
         async for result in connection.batches.results(batch.job, batch.model):
             delivery.add(result)
             if delivery.is_full:
                 if not self._still_held(batch):
-                    return
+                    return False
                 delivery.write()
         delivery.write()
-        self._end(batch)
-        try:
-            await connection.batches.remove(batch.job)
-        except ServiceTrouble as trouble:
-            log.warning("[%s] Its files stay at the service: %s", batch.name, trouble.message)
+        return True
 
     def _still_held(self, batch: BatchRow) -> bool:
         lease = self.store.settings.lease_seconds
@@ -291,45 +302,22 @@ class Carrier:
             self.store.transact(lambda tx: tx.batches.take(batch.id, self.worker, self.hold_seconds, lease)) is not None
         )
 
-    def _end(self, batch: BatchRow, verb: str = "end", **values: Any) -> None:
-        """Give back the questions without a result, and close the batch."""
-
-        def give_back(tx: Transaction) -> int:
-            live, looked_at = tx.batched.give_back(batch.id, PAGE)
-            tx.batched.wake(live)
-            self._check_hold(tx, batch, verb)
-            tx.batched.free_budgets()
-            return looked_at
-
-        while self.store.transact(give_back):
-            pass
-        self._move(batch, verb, **values)
-        log.info("[%s] Batch is over: %s", batch.name, values.get("reason") or "all its questions have their outcome")
-
-    def _check_hold(self, tx: Transaction, batch: BatchRow, verb: str) -> None:
-        """BatchTaken, which rolls back, if this worker no longer holds the batch for a move. After the items are locked.
-
-        Otherwise a worker that was frozen could give back or refuse questions that another one has sent meanwhile.
-        """
-        if not tx.batches.change(batch.id, self.worker, free=False, from_states=sources(BATCH_MOVES, verb)):
-            raise BatchTaken
-
-    def _fail(self, batch: BatchRow, status: BatchStatus) -> None:
+    async def _fail(self, batch: BatchRow, status: BatchStatus, connection: Connection) -> None:
         """The service refused the batch. If it was only too large, its questions go into smaller batches."""
+        ending = Ending(self.store, self.worker, batch)
         if status.code != TOO_MANY_TOKENS:
             while members := self._page(batch, 0):
-                self.store.transact(partial(self._refuse, batch, members, status))
-        self._end(batch, "refuse", reason=status.refusal, code=status.code)
+                ending.refuse(members, status)
+        ending.give_back("refuse")
+        await self._remove(batch, connection)
+        ending.close("refuse", reason=status.refusal, code=status.code)
 
-    def _refuse(self, batch: BatchRow, members: Sequence[MemberRow], status: BatchStatus, tx: Transaction) -> None:
-        """Let questions fail with the service's reason."""
-        open_ones = tx.batched.open_among([member.id for member in members])
-        kind = TroubleKind.REFUSED if status.code == TroubleKind.REFUSED else TroubleKind.REJECTED
-        reason = status.refusal or say("batch_without_answer")
-        tx.batched.settle([member.id for member in open_ones], MemberState.FAILED, str(kind), reason)
-        tx.batched.wake([member.item for member in open_ones])
-        self._check_hold(tx, batch, "refuse")
-        tx.batched.free_budgets()
+    async def _remove(self, batch: BatchRow, connection: Connection) -> None:
+        """Delete what the service stores of a batch. Before the batch is closed, so that a crash in between loses no file."""
+        try:
+            await connection.batches.remove(batch.name, batch.job)
+        except ServiceTrouble as trouble:
+            log.warning("[%s] Its files stay at the service: %s", batch.name, trouble.message)
 
 
 def _ask_late_ones_live(tx: Transaction) -> None:

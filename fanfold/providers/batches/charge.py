@@ -17,6 +17,7 @@ from fanfold.providers.costs.ledger_rows import ledger_row
 from fanfold.providers.costs.measured_costs import history_rows
 from fanfold.providers.costs.prices import at_lane_price
 from fanfold.store.rows.money.batched_questions import MemberRow
+from fanfold.store.rows.money.budgets import in_lock_order
 from fanfold.store.store import Transaction
 
 
@@ -49,14 +50,14 @@ def charge(tx: Transaction, provider: Provider, answers: Sequence[PaidAnswer]) -
         if (pipeline := pipelines.get(answer.member.task)) is not None
     ]
     tx.usage_history.add(history_rows(measured))
-    costs: Counter[tuple[int, str]] = Counter()
-    unpriced: Counter[tuple[int, str]] = Counter()
+    costs: Counter[str] = Counter()
+    unpriced: Counter[str] = Counter()
+    tasks: dict[str, int] = {}
     for answer in answers:
-        if answer.member.scopes:
-            where = answer.member.task, answer.member.scopes
-            cost = at_lane_price(provider, answer.usage, answer.lane).cost
-            costs[where] += parts_of(cost or 0.0)
-            unpriced[where] += int(cost is None)
-    for task, scopes in sorted(costs):
-        where = task, scopes
-        count_cost(tx, task, json.loads(scopes), 0, costs[where], unpriced=unpriced[where])
+        cost = at_lane_price(provider, answer.usage, answer.lane).cost
+        for scope in json.loads(answer.member.scopes or "[]"):
+            costs[scope] += parts_of(cost or 0.0)
+            unpriced[scope] += int(cost is None)
+            tasks.setdefault(scope, answer.member.task)
+    for scope in in_lock_order(costs):
+        count_cost(tx, tasks[scope], [scope], 0, costs[scope], unpriced=unpriced[scope])

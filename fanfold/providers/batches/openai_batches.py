@@ -136,8 +136,14 @@ class OpenAIBatches:
         except openai.OpenAIError as error:
             raise trouble_of(error, self.service.provider) from None
 
-    async def remove(self, job: str) -> None:
-        """Delete the files of an ended batch."""
+    async def remove(self, name: str, job: str | None) -> None:
+        """Delete the files of an ended batch, or those that were uploaded for a batch that was not created."""
+        if job is None:
+            try:
+                await self._remove_files(name)
+            except openai.OpenAIError as error:
+                raise trouble_of(error, self.service.provider) from None
+            return
         batch = await self._batch(job)
         for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
             if file:

@@ -20,13 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fanfold.engine.money.shared_budgets import BudgetFile, utc_now
 from fanfold.errors import PauseTask, Temporary
 from fanfold.model.money.amounts import parts_of, told
 from fanfold.model.money.budgets import WARN_AT
+from fanfold.model.money.shared_budgets import whose
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.providers.costs.measured_costs import Key, MeasuredCosts
 from fanfold.providers.costs.prices import dearest
-from fanfold.providers.costs.shared_budgets import BudgetFile, utc_now, whose
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.question_size import QuestionSize, size_of
 from fanfold.store.rows.money.answers import NO_ANSWER, LostCall

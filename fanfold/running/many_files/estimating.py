@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fanfold.engine.estimate_task import estimate_sample
+from fanfold.engine.money.estimate_task import estimate_sample
 from fanfold.model.money.estimates import Estimate
 from fanfold.running.many_files.beginning import begin
 from fanfold.running.many_files.many import Document, Run

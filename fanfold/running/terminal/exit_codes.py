@@ -31,7 +31,7 @@ MEANINGS = {
     Exit.USAGE: "The command line was not understood; nothing was done.",
     Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id matches several tasks.",
     Exit.ILLEGAL_MOVE: "The task's state does not allow the command, or its key belongs to other work; nothing was changed.",
-    Exit.BAD_INPUT: "An option, file, pipeline or value cannot be used; nothing was changed.",
+    Exit.BAD_INPUT: "An option, file, pipeline or value cannot be used, or credits are missing; nothing was changed.",
     Exit.DATABASE: "The database or the data folder cannot be used.",
     Exit.PARTIAL: "The result is incomplete: some items failed, so the task may have stopped before its result, or some "
     "are degraded. Retry them, merge without them, or accept the degraded ones.",
@@ -55,6 +55,7 @@ BY_CODE = {
     "action_failed": Exit.FAILED,
     "illegal_move": Exit.ILLEGAL_MOVE,
     "key_reused": Exit.ILLEGAL_MOVE,
+    "not_enough_credits": Exit.BAD_INPUT,
     "timeout": Exit.TIMEOUT,
     "outdated": Exit.OUTDATED,
 }

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from fanfold.model.changes import ChangeFilter
 from fanfold.model.decision import DecisionVerdict
+from fanfold.model.views.changes import ChangeFilter
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId

@@ -9,6 +9,7 @@ from fanfold.server.requests.problems import MEDIA_TYPE
 
 WORDS = {
     401: "No valid token was given.",
+    402: "The owner has fewer credits than this costs; nothing was begun.",
     403: "The token does not allow it, or the request came from a page of another site.",
     404: "It does not exist, or you may not see it.",
     409: "Its state does not allow this, or the shortened id matches several tasks.",

@@ -9,7 +9,7 @@ from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.client import Client
-from fanfold.model.external import ExternalJob, JobState
+from fanfold.model.awaited.external import ExternalJob, JobState
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import SENTENCES, Said, TaskShape, Text, plain, said_in, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId

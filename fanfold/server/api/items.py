@@ -17,6 +17,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Cells, Event, Timeline
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
+from fanfold.model.views.images import numbered
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
 from fanfold.server.api.tasks import TaskId
@@ -27,9 +28,23 @@ from fanfold.store.rows.money.answers import CallRow
 router = APIRouter(tags=["items"])
 Key = Annotated[Text, Query(description="Key of the item, or its position if it has none.", max_length=200)]
 Stage = Annotated[Text | None, Query(description="By default the stage with many items.", max_length=63)]
+Number = Annotated[
+    int | None,
+    Query(ge=0, le=1_000, description="Number of a picture among those of its output, from 1; 0 is the one before."),
+]
 Page = Annotated[int | None, Query(ge=1, le=1_000_000, description="Number of a page, from 1.")]
-KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n", "image/png"), (b"RIFF", "image/webp"))
-PICTURE = {"content": {"image/jpeg": {}, "image/png": {}}, "description": "The picture."}
+KINDS = (
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n", "image/png"),
+    (b"RIFF", "image/webp"),
+    (b"GIF8", "image/gif"),
+)
+AVIF = b"ftypavif"
+"""The beginning of an AVIF file, after the four bytes of a length."""
+PICTURE = {
+    "content": {"image/jpeg": {}, "image/png": {}, "image/webp": {}, "image/avif": {}},
+    "description": "The picture.",
+}
 HOUR = "private, max-age=3600"
 
 
@@ -70,19 +85,36 @@ def get_output(
 
 @router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)
 async def get_image(
-    client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None, page: Page = None
+    client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None, page: Page = None, image: Number = None
 ) -> Response:
     """Get the picture of an item: the one stored with its output, or one that its pipeline renders now.
 
-    With `page`, get the picture of that page of it, if its pipeline renders pages.
+    With `page`, get the picture of that page of it, if its pipeline renders pages. With `image`, get one of the pictures
+    of its output, as the view `images` numbers them.
     """
+    if image is not None:
+        return shown_picture(await run_in_threadpool(output_picture, client, task_id, key, stage, image))
     kept, pipeline, name, value = await run_in_threadpool(wanted_picture, client, task_id, key, stage)
     picture = kept if kept and page is None else None
     picture = picture or await place.pictures.draw(place.pipelines.get(pipeline), name, value, page)
-    kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
+    return shown_picture(picture)
+
+
+def shown_picture(picture: bytes) -> Response:
+    """A picture in a format that browsers show; NotFound for anything else, whatever it is called."""
+    avif = "image/avif" if picture[4:12] == AVIF else None
+    kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), avif)
     if kind is None:
         raise NotFound(say("no_shown_picture"), code="no_picture")
     return Response(picture, media_type=kind, headers={"cache-control": HOUR})
+
+
+def output_picture(client: Client, task_id: str, key: str, stage: str | None, number: int) -> bytes:
+    """The bytes of one of the pictures in an item's output."""
+    file = numbered(client.item(task_id, key, stage).output, number)
+    if file is None:
+        raise NotFound(say("no_shown_picture"), code="no_picture")
+    return file.read_bytes()
 
 
 def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) -> tuple[bytes | None, str, str, Any]:

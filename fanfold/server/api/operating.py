@@ -21,6 +21,7 @@ from fanfold.engine.tasks.steering.delete import prune
 from fanfold.engine.tasks.submitting.option_checks import check_options
 from fanfold.engine.tasks.submitting.unlock import taken_out
 from fanfold.engine.templates import with_templates
+from fanfold.engine.webhooks.deliveries import OWN_PIPELINES
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import schema
 from fanfold.model.plan import PlannedStage
@@ -30,7 +31,7 @@ from fanfold.providers.costs.price_list import listed_price
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.api.submitting import pipeline_of
-from fanfold.server.requests.access import Asking, At, Looking, Managing, Overseeing
+from fanfold.server.requests.access import Asking, At, Looking, Managing, Overseeing, Ticking
 from fanfold.server.requests.sentences import sentences_of
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.watching.exposition import exposed
@@ -39,7 +40,8 @@ from fanfold.store.rows.workers import WorkerRow
 
 router = Router(tags=["operating"])
 plain = Router(tags=["operating"])
-TICK_SECONDS = 25.0
+TICK_SECONDS = 55.0
+"""Longest tick over HTTP: cloud functions and proxies often end a request after 60 seconds."""
 
 
 class FormShape(BaseModel):
@@ -101,7 +103,7 @@ class Me(BaseModel):
 
     name: str
     owner: str | None
-    role: Literal["admin", "member", "viewer"]
+    role: Literal["admin", "member", "viewer", "timer"]
 
 
 class Health(BaseModel):
@@ -126,14 +128,18 @@ class PruneRequest(BaseModel):
 class TickRequest(BaseModel):
     """How long to work."""
 
-    seconds: float = Field(default=10.0, gt=0, le=TICK_SECONDS, examples=[10])
+    seconds: float = Field(default=10.0, gt=0, le=TICK_SECONDS, examples=[45])
+    tasks_per_stage: int = Field(default=10, ge=1, le=10_000, description="Most tasks to serve in each stage.")
+    concurrency: int | None = Field(default=None, ge=1, le=1_000, description="Items to run at the same time.")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"seconds": 45}]})
 
 
 class NewTokenRequest(BaseModel):
     """A token to be made."""
 
     name: str = Field(min_length=1, max_length=100)
-    role: Literal["admin", "member", "viewer"] = "member"
+    role: Literal["admin", "member", "viewer", "timer"] = "member"
     owner: Text | None = Field(default=None, description="Whose tasks it sees; by default the token's name; `*`: all.")
     days: float | None = Field(
         default=None, gt=0, le=36_500, description="Days until it expires; null: valid until revoked."
@@ -147,7 +153,7 @@ class MadeToken(BaseModel):
 
     name: str
     owner: str | None
-    role: Literal["admin", "member", "viewer"]
+    role: Literal["admin", "member", "viewer", "timer"]
     secret: str
 
 
@@ -246,11 +252,22 @@ def prune_tasks(
 @router.post("/tick", responses=may_answer())
 def do_tick(
     place: At,
-    _access: Managing,
+    _access: Ticking,
     wish: TickRequest = Body(default_factory=TickRequest),  # noqa: B008
 ) -> TickReport:
-    """Work on what is due for a limited time. For a server without workers, called by a timer."""
-    return tick(place.store, place.pipelines.values(), seconds=wish.seconds)
+    """Work on what is due for a limited time: for a server without workers, called by a timer with a token of the role timer.
+
+    `advanced` tasks got further, `waiting` items wait for an external job, and `next_due_seconds` says when a timer that can
+    sleep should call again.
+    """
+    served = {one.name: one for one in (*OWN_PIPELINES, *place.pipelines.values())}
+    return tick(
+        place.store,
+        served.values(),
+        seconds=wish.seconds,
+        tasks_per_stage=wish.tasks_per_stage,
+        concurrency=wish.concurrency,
+    )
 
 
 @router.get("/tokens", responses=may_answer())

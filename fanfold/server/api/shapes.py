@@ -132,6 +132,13 @@ class TaskShape(BaseModel):
     held: int = Field(description="Number of items of its stage that wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its position in the list, for `after`; stays valid if the task is deleted.")
     start_at: datetime | None = Field(description="When it starts, if it was submitted for later; null once it has.")
+    parent: str | None = Field(description="Id of the task that it is a subtask of; otherwise null.")
+    parent_stage: str | None = Field(description="The stage of the item that submitted it.")
+    parent_item: str | None = Field(description="The key of the item that submitted it.")
+    subtasks: dict[str, int] = Field(description="How many subtasks it has, by state.")
+    asks: dict[str, JsonValue] | None = Field(
+        description="What it asks at the gate where it waits, as a JSON Schema: give the `answer` to resume; otherwise null."
+    )
     counted: str = Field(
         description="Stage counted by `total`, `done`, `failed` and `open`; the split until there are items."
     )
@@ -262,12 +269,63 @@ class NewTask(BaseModel):
     )
 
 
+class ManyTasks(BaseModel):
+    """Tasks to submit at once."""
+
+    tasks: list[NewTask] = Field(min_length=1, max_length=1_000)
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"tasks": [{"pipeline": "demo", "key": "a"}, {"pipeline": "demo", "key": "b"}]}]
+        },
+    )
+
+
+class WhyRefused(BaseModel):
+    """Why a task was not submitted."""
+
+    code: str
+    detail: str
+
+
+class OneSubmitted(BaseModel):
+    """One of many submissions: its task, or why it was refused."""
+
+    task: TaskShape | None
+    new: bool = Field(description="Whether this submission created the task.")
+    refused: WhyRefused | None
+
+
+class ManySubmitted(BaseModel):
+    """The outcome of many submissions, in order."""
+
+    results: list[OneSubmitted]
+
+
 class Reason(BaseModel):
     """The reason, recorded with the event."""
 
     reason: Text | None = Field(default=None, max_length=1000)
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "The provider is down"}]})
+
+
+class ResumeRequest(BaseModel):
+    """The answer at a gate that asks; otherwise empty."""
+
+    answer: dict[str, JsonValue] | None = Field(default=None, description="A value for each option of the gate.")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"answer": {"tone": "formal"}}]})
+
+
+class GateAnswerShape(BaseModel):
+    """What a person answered at the gate of a stage, and when. The latest answer at a gate counts."""
+
+    stage: str
+    answer: dict[str, JsonValue]
+    actor: str
+    at: datetime
 
 
 class RetryRequest(BaseModel):

@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -20,7 +20,7 @@ from fanfold.engine.tasks.submitting.option_checks import check_declared
 from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.tasks.submitting.unpack import unpacks
 from fanfold.engine.templates import with_templates
-from fanfold.errors import BadInput, NotFound
+from fanfold.errors import BadInput, FanfoldError, HandlerError, NotFound
 from fanfold.model.item import NewItem
 from fanfold.model.money.budgets import wish
 from fanfold.model.pipelines.options import SECRET
@@ -141,24 +141,57 @@ def checked(known: dict[str, Any]) -> NewTask:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise BadInput(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    check_task(wanted)
+    return wanted
+
+
+def check_task(wanted: NewTask) -> None:
+    """Refuse what is too long, and names that only Fanfold writes."""
     said = len(json.dumps([wanted.inputs, wanted.options, wanted.metadata], ensure_ascii=False, default=str))
     if said > SAID_LENGTH:
         raise BadInput(say("said_too_long", length=said, limit=SAID_LENGTH))
     if any(serial.has_marks(value) for value in (wanted.inputs, wanted.items, wanted.options, wanted.metadata)):
         raise BadInput(say("names_reserved", first=FILE_MARK, second=serial.LARGE_MARK))
-    return wanted
 
 
 def submitted(
     place: AppState, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
 ) -> tuple[Task, bool]:
     """Submit the task; return it and whether it is new."""
+    return client.submit_or_find(
+        pipeline_of(place, wanted.pipeline), submission_of(place, access, client, wanted, uploads)
+    )
+
+
+def submitted_together(
+    place: AppState, access: Access, client: Client, wanted: Sequence[NewTask]
+) -> list[tuple[Task, bool] | Exception]:
+    """Submit many tasks in few transactions; for each the task and whether it is new, or the error."""
+    found: list[tuple[Task, bool] | Exception] = [NotFound("")] * len(wanted)
+    groups: dict[str, list[tuple[int, Submission]]] = {}
+    for place_in_list, one in enumerate(wanted):
+        try:
+            made = submission_of(place, access, client, one, [])
+            groups.setdefault(one.pipeline, []).append((place_in_list, made))
+        except (FanfoldError, HandlerError) as problem:
+            found[place_in_list] = problem
+    for name, members in groups.items():
+        made_tasks = client.submit_or_find_many(pipeline_of(place, name), [one for _, one in members])
+        for (place_in_list, _), task in zip(members, made_tasks, strict=True):
+            found[place_in_list] = task
+    return found
+
+
+def submission_of(
+    place: AppState, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
+) -> Submission:
+    """The submission of a task, checked against what the caller may do and what the pipeline accepts."""
     if wanted.owner is not None and not access.sees_all and wanted.owner != access.owner:
         raise NotAllowed(say("owner_not_allowed", token=access.name, owner=access.owner, wanted=wanted.owner))
     pipeline = pipeline_of(place, wanted.pipeline)
     files = [*map(given, wanted.files), *(Upload(file_name(upload.filename), upload.file) for upload in uploads)]
     check_endings(pipeline, files)
-    submission = Submission(
+    return Submission(
         inputs=[*wanted.inputs, *files],
         items=None if wanted.items is None else [new_item(value) for value in wanted.items],
         options=wanted.options,
@@ -178,7 +211,6 @@ def submitted(
         delay=wanted.delay,
         notify=wanted.notify,
     )
-    return client.submit_or_find(pipeline, submission)
 
 
 def pipeline_of(place: AppState, name: str) -> Pipeline:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Header, Path, Query, Request, Response
 
 from fanfold.engine.client import Client
-from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
+from fanfold.engine.redaction import without_keys
+from fanfold.errors import Ambiguous, BadInput, FanfoldError, HandlerError, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task, TaskOrder
 from fanfold.model.text.sentences import say
@@ -22,17 +23,33 @@ from fanfold.server.api.shapes import (
     AcceptRequest,
     BulkReport,
     BulkRequest,
+    GateAnswerShape,
+    ManySubmitted,
+    ManyTasks,
     NewTask,
+    OneSubmitted,
     Reason,
     Refused,
+    ResumeRequest,
     RetryRequest,
     TaskList,
     TaskShape,
     Text,
+    WhyRefused,
 )
-from fanfold.server.api.submitting import BODY, has_archive, has_secret, read_submission, submitted
+from fanfold.server.api.submitting import (
+    BODY,
+    check_task,
+    has_archive,
+    has_secret,
+    read_submission,
+    submitted,
+    submitted_together,
+)
 from fanfold.server.api.uploading import close
 from fanfold.server.requests.access import At, Changing, Looking, changing
+from fanfold.server.requests.problems import told_to_all
+from fanfold.server.requests.sentences import without_commands
 from fanfold.server.threads.database_threads import Router, unlocking, writing
 
 router = Router(tags=["tasks"])
@@ -55,7 +72,7 @@ NO_REASON = Body(default_factory=Reason)
 
 
 @router.post(
-    "/tasks", status_code=201, responses={**may_answer(404, 408, 409, 415, 507), 200: KNOWN}, openapi_extra=BODY
+    "/tasks", status_code=201, responses={**may_answer(402, 404, 408, 409, 415, 507), 200: KNOWN}, openapi_extra=BODY
 )
 async def submit(
     request: Request,
@@ -83,6 +100,34 @@ async def submit(
     return TaskShape.of(task)
 
 
+@router.post("/tasks/many", responses=may_answer(408))
+async def submit_many(wanted: ManyTasks, place: At, access: Changing, client: Looking) -> ManySubmitted:
+    """Submit up to 1,000 tasks at once, in few transactions.
+
+    The answer has, for each in order, the task or the reason why it was refused; a task that is refused stops no other. `new` is
+    false for a task that already had the idempotency key.
+    """
+    for one in wanted.tasks:
+        check_task(one)
+    names = {(one.pipeline, file.name) for one in wanted.tasks for file in one.files}
+    is_slow = any(has_secret(place, one.options) for one in wanted.tasks)
+    is_slow = is_slow or any(has_archive(place, pipeline, [name]) for pipeline, name in names)
+    run = unlocking if is_slow else writing
+    found = await run(submitted_together, place, access, client, wanted.tasks)
+    return ManySubmitted(results=[_one_of_many(one) for one in found])
+
+
+def _one_of_many(found: tuple[Task, bool] | Exception) -> OneSubmitted:
+    if not isinstance(found, Exception):
+        return OneSubmitted(task=TaskShape.of(found[0]), new=found[1], refused=None)
+    if not isinstance(found, FanfoldError | HandlerError):
+        raise found
+    said = told_to_all(found) if isinstance(found, FanfoldError) else found.message
+    return OneSubmitted(
+        task=None, new=False, refused=WhyRefused(code=found.code, detail=without_keys(without_commands(said)))
+    )
+
+
 @router.get("/tasks", responses=may_answer(404, 409))
 def list_tasks(
     client: Looking,
@@ -92,6 +137,7 @@ def list_tasks(
     tag: Text | None = None,
     text: Annotated[Text | None, Query(description="Text in the id, title, error or a tag.")] = None,
     needs_you: Annotated[bool, Query(description="Only tasks that need a person.")] = False,
+    parent: Annotated[Text | None, Query(description="Only the subtasks of this task.", max_length=64)] = None,
     after: Annotated[Text | None, Query(description="The `next` of the previous page.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     sort: Annotated[TaskOrder, Query(description="`updated`: most recently changed first.")] = TaskOrder.NEWEST,
@@ -104,6 +150,7 @@ def list_tasks(
         tag=tag,
         text=text,
         needs_you=needs_you,
+        parent=parent,
         after=after,
         limit=limit,
         sort=sort,
@@ -155,9 +202,19 @@ def pause(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskSha
 
 
 @router.post("/tasks/{task_id}/resume", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def resume(client: Looking, task_id: TaskId) -> TaskShape:
-    """Resume the task, passing the gate if it waits at one."""
-    return TaskShape.of(client.resume(task_id))
+def resume(
+    client: Looking,
+    task_id: TaskId,
+    wish: ResumeRequest = Body(default_factory=ResumeRequest),  # noqa: B008
+) -> TaskShape:
+    """Resume the task, passing the gate if it waits at one. A gate that asks needs an `answer`."""
+    return TaskShape.of(client.resume(task_id, None if wish.answer is None else harmless(wish.answer)))
+
+
+@router.get("/tasks/{task_id}/answers", responses=may_answer(404, 409))
+def answers(client: Looking, task_id: TaskId) -> list[GateAnswerShape]:
+    """What people answered at the gates of the task, the first answer first."""
+    return [GateAnswerShape(**asdict(one)) for one in client.answers(task_id)]
 
 
 @router.post("/tasks/{task_id}/cancel", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
@@ -166,7 +223,7 @@ def cancel(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskSh
     return TaskShape.of(client.cancel(task_id, said.reason))
 
 
-@router.post("/tasks/{task_id}/retry", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+@router.post("/tasks/{task_id}/retry", responses=may_answer(402, 404, 409), dependencies=MAY_CHANGE)
 async def retry(
     place: At,
     client: Looking,
@@ -193,7 +250,7 @@ def accept(client: Looking, task_id: TaskId, wish: AcceptRequest = Body(default_
     return TaskShape.of(client.accept(task_id, wish.items, stage=wish.stage, reason=wish.reason))
 
 
-@router.post("/tasks/{task_id}/rerun", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+@router.post("/tasks/{task_id}/rerun", responses=may_answer(402, 404, 409), dependencies=MAY_CHANGE)
 def rerun(client: Looking, task_id: TaskId) -> TaskShape:
     """Start the task over."""
     return TaskShape.of(client.rerun(task_id))

@@ -8,9 +8,9 @@ from itertools import islice
 
 from fanfold.engine.client import Client
 from fanfold.errors import BadInput
-from fanfold.model.changes import OPEN, ChangeFilter, ListedChange, changes_by_paragraph
 from fanfold.model.decision import DecisionVerdict, NewDecision
 from fanfold.model.text.sentences import say
+from fanfold.model.views.changes import OPEN, ChangeFilter, ListedChange, changes_by_paragraph
 
 CURSOR = re.compile(r"(\d{1,9})\.(\d{1,9})")
 MOST_AT_ONCE = 200_000

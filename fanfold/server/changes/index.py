@@ -8,10 +8,19 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any, NamedTuple
 
-from fanfold.model.changes import OPEN, ChangeFilter, Paragraph, chapter_of, kind_of, paragraphs_in, state_of, topic_of
 from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import TaskRow
+from fanfold.model.views.changes import (
+    OPEN,
+    ChangeFilter,
+    Paragraph,
+    chapter_of,
+    kind_of,
+    paragraphs_in,
+    state_of,
+    topic_of,
+)
 from fanfold.server.tables.item_index import IndexedItem, ItemIndex, TaskIndexes
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanfold.engine.client import Client
-from fanfold.model.changes import OPEN, STATES, Paragraph, kind_of, paragraphs_in, state_of, topic_of
 from fanfold.model.decision import DecisionVerdict
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
+from fanfold.model.views.changes import OPEN, STATES, Paragraph, kind_of, paragraphs_in, state_of, topic_of
 from fanfold.server.changes.flat_list import decide_each
 from fanfold.server.changes.index import ChangeIndex, ChangeIndexes, FoundParagraph, Item, ListFilter
 

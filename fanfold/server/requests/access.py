@@ -42,7 +42,12 @@ class Access:
     @property
     def may_change(self) -> bool:
         """Whether they may change anything."""
-        return self.role is not Role.VIEWER
+        return self.role in (Role.ADMIN, Role.MEMBER)
+
+    @property
+    def may_tick(self) -> bool:
+        """Whether they may start ticks."""
+        return self.role in (Role.ADMIN, Role.TIMER)
 
     @property
     def is_admin(self) -> bool:
@@ -96,6 +101,13 @@ def managing(access: Asking) -> Access:
     return access
 
 
+def ticking(access: Asking) -> Access:
+    """Require an admin, or a token that is made for ticks."""
+    if not access.may_tick:
+        raise NotAllowed(say("needs_timer", token=access.name, role=access.role))
+    return access
+
+
 def overseeing(access: Asking) -> Access:
     """Require a caller who sees all owners: installation-wide figures reveal something about every owner."""
     if not access.sees_all:
@@ -104,12 +116,15 @@ def overseeing(access: Asking) -> Access:
 
 
 Changing = Annotated[Access, Depends(changing)]
+Ticking = Annotated[Access, Depends(ticking)]
 Managing = Annotated[Access, Depends(managing)]
 Overseeing = Annotated[Access, Depends(overseeing)]
 
 
 def client_of(request: Request, access: Asking) -> Client:
     """A client limited to what the caller may see, whose commands carry the caller's name."""
+    if access.role is Role.TIMER:
+        raise NotAllowed(say("timer_only_ticks", token=access.name))
     return place_of(request).client(access.owner, access.name)
 
 

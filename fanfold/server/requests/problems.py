@@ -18,20 +18,30 @@ from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.redaction import without_keys
 from fanfold.engine.worker.log_throttle import LogThrottle
-from fanfold.errors import BadOption, BadTemplate, DatabaseProblem, FanfoldError, IllegalMove, TaskStopped
+from fanfold.errors import (
+    BadOption,
+    BadTemplate,
+    DatabaseProblem,
+    FanfoldError,
+    IllegalMove,
+    NotEnoughCredits,
+    TaskStopped,
+)
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.server.requests.sentences import without_commands
 
 log = logging.getLogger("fanfold.server")
 STATUS = {
-    "unauthorized": 401, "forbidden": 403, "not_found": 404, "no_picture": 404, "no_result": 404, "ambiguous": 409,
+    "unauthorized": 401, "not_enough_credits": 402, "forbidden": 403, "not_found": 404, "no_picture": 404, "no_result": 404,
+    "ambiguous": 409,
     "no_form": 404, "no_template": 404, "no_template_kind": 404, "no_action": 404, "unknown_pipeline": 404, "action_failed": 500,
     "illegal_move": 409, "task_stopped": 409, "key_taken": 409, "key_reused": 409, "file_gone": 404, "too_large": 413,
     "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "database": 503, "busy": 503,
 }  # fmt: skip
 """HTTP status by error code; other codes mean bad input: 422."""
 TITLES = {
-    400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
+    400: "Bad request", 401: "A token is needed", 402: "Not enough credits", 403: "Not allowed", 404: "Not found",
+    405: "Method not allowed",
     408: "Too slow", 409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range",
     421: "Unknown host", 422: "Cannot be used", 500: "Unexpected", 503: "Not possible right now", 507: "No space left",
 }  # fmt: skip
@@ -79,12 +89,14 @@ def status_of(error: FanfoldError) -> int:
     return STATUS.get(error.code, 422)
 
 
-def possible(error: FanfoldError) -> dict[str, list[str]]:
-    """The commands possible instead, if known; the mistakes in a template, each with its sentence."""
+def possible(error: FanfoldError) -> dict[str, Any]:
+    """The commands possible instead, if known; the mistakes in a template; the balance and the price of a task too dear."""
     if isinstance(error, BadTemplate):
         return {"problems": [without_keys(str(without_commands(one))) for one in error.problems]}
     if isinstance(error, IllegalMove | TaskStopped) and error.available_commands:
         return {"available_commands": list(error.available_commands)}
+    if isinstance(error, NotEnoughCredits):
+        return {"balance": error.balance, "price": error.price}
     return {}
 
 

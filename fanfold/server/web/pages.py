@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from fanfold.errors import FanfoldError
 from fanfold.server.requests.access import Access, access_of
 from fanfold.server.web import costs_page as costs
+from fanfold.server.web import credit_pages as credits
 from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
 from fanfold.server.web import schedule_pages as schedules
@@ -20,6 +21,7 @@ from fanfold.server.web.changes import changes_page as changes
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.static_files import STATIC, KeptFiles
 from fanfold.server.web.frame.templating import here, page
+from fanfold.server.web.images import gallery_page as gallery
 from fanfold.server.web.item import decide_form
 from fanfold.server.web.item import item_view as preview
 from fanfold.server.web.table import table_page as table
@@ -32,10 +34,12 @@ MODULES = (
     estimating,
     table,
     changes,
+    gallery,
     task,
     preview,
     decide_form,
     costs,
+    credits,
     templates,
     schedules,
     webhooks,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from fanfold.engine.webhooks.notices import EVENTS
+from fanfold.engine.webhooks.notices import EVENTS, KNOWN
 from fanfold.errors import FanfoldError
 from fanfold.server.requests.access import Access, Looking, Managing
 from fanfold.server.threads.database_threads import Router
@@ -57,4 +57,4 @@ def _page(
 ) -> Response:
     given = {"name": "", "url": "", "events": list(EVENTS), **(given or {})}
     status, hooks = 422 if problem else 200, client.webhooks.list()
-    return page(request, "webhooks.html", access, status, webhooks=hooks, events=EVENTS, problem=problem, given=given)
+    return page(request, "webhooks.html", access, status, webhooks=hooks, events=KNOWN, problem=problem, given=given)

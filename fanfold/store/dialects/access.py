@@ -47,6 +47,10 @@ class Listener(ABC):
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         """True as soon as something may have changed; False after ``seconds``."""
 
+    def interrupt(self) -> None:
+        """End a wait that is under way, if it does not notice ``stop`` by itself; from any thread."""
+        return
+
     @abstractmethod
     def close(self) -> None:
         """Close the connection; the next wait opens another one."""

@@ -221,6 +221,10 @@ class Dialect(ABC):
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
         """Triggers that refuse changes of state: table → condition over ``OLD`` and ``NEW``."""
 
+    @abstractmethod
+    def append_only_statements(self, table: str) -> list[str]:
+        """Triggers that refuse to change or remove rows of a table."""
+
     @property
     def version(self) -> Version | None:
         """The doctor's report on the version in use, if any."""

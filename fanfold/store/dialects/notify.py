@@ -40,6 +40,10 @@ class Hints:
         """Whether every commit is reported, or only announced work."""
         return self._listener.tells_all
 
+    def interrupt(self) -> None:
+        """End a wait after its ``stop`` was set; from any thread."""
+        self._listener.interrupt()
+
     def close(self) -> None:
         """Close the connection."""
         self._listener.close()

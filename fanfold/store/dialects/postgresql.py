@@ -199,6 +199,18 @@ class Postgresql(Dialect):
             for table, illegal in refused.items()
         ]
 
+    def append_only_statements(self, table: str) -> list[str]:
+        """A function that refuses, and a trigger that calls it."""
+        refuse = (
+            "CREATE FUNCTION fanfold_refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'check_violation'; END $$"
+        )
+        return [
+            refuse,
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
+            "FOR EACH ROW EXECUTE FUNCTION fanfold_refuse_change()",
+        ]
+
 
 def _quoted(value: sa.ColumnElement[Any], operator: str, field: str) -> sa.ColumnElement[Any]:
     return value.op(operator)(sa.literal_column(f"'{field}'", sa.Text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from fanfold.store.dialects.bulk import Rows, replacing
 from fanfold.store.dialects.clock import Clock, UtcTime, host_time
 from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
 from fanfold.store.dialects.poolers import POOLERS
+from fanfold.store.dialects.sqlite_parts.ephemeral import refuse_ephemeral
 from fanfold.store.dialects.sqlite_parts.sqlite_file import SqliteFile
 from fanfold.store.dialects.sqlite_parts.sqlite_memory import IN_MEMORY, SqliteMemory
 from fanfold.store.dialects.sqlite_parts.sqlite_module import SAFE_SQLITE, sqlite_version
@@ -112,7 +114,10 @@ class Sqlite(Dialect):
 
     def access(self, url: sa.URL, wishes: Wishes) -> DatabaseAccess:
         """Access to the file, or to a database in memory."""
-        return SqliteMemory(url) if url.database in IN_MEMORY else SqliteFile(url, wishes)
+        if url.database in IN_MEMORY:
+            return SqliteMemory(url)
+        refuse_ephemeral(Path(str(url.database)))
+        return SqliteFile(url, wishes)
 
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
         """The host's clock."""
@@ -220,6 +225,14 @@ class Sqlite(Dialect):
             f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} WHEN {illegal} "
             f"BEGIN SELECT RAISE(ABORT, 'illegal move in {table}'); END"
             for table, illegal in refused.items()
+        ]
+
+    def append_only_statements(self, table: str) -> list[str]:
+        """One trigger per verb."""
+        return [
+            f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+            for verb in ("UPDATE", "DELETE")
         ]
 
     @property

@@ -80,10 +80,10 @@ class Bucket:
 
     def _upload(self, key: str, first: bytes, source: BinaryIO, name: str) -> int:
         """Upload in parts, and check that all of it has arrived."""
-        size = 0
+        size, is_read = 0, False
 
         def blocks() -> Iterator[bytes]:
-            nonlocal size, first
+            nonlocal size, first, is_read
             block, first = first, b""
             while block:
                 size += len(block)
@@ -91,9 +91,15 @@ class Bucket:
                     raise BadInput(say("file_too_large_for_bucket", gigabytes=PART_BYTES * MOST_PARTS / 1e9))
                 yield block
                 block = read_block(source)
+            is_read = True
 
         parts = {"use_multipart": True, "chunk_size": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
-        self._objects.replace(f"{BLOBS}/{key}", blocks(), described(name), **parts)
+        try:
+            self._objects.replace(f"{BLOBS}/{key}", blocks(), described(name), **parts)
+        except DatabaseProblem:
+            # The last request may have got through although its answer was lost, and its repetition then finds no upload.
+            if not is_read or self.size(key) != size:
+                raise
         if self.size(key) != size:
             raise truncated(self.s3)
         return size

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.store.files.address import S3Address
 from fanfold.store.files.file_store import FILES_REFUSED, FILES_UNREACHABLE
 
+Answer = TypeVar("Answer")
 STATUS = re.compile(r"status code: (\d{3}|\w+)")
 CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 KINDS = (
@@ -29,28 +30,50 @@ KINDS = (
 """Parts of error texts, and what they mean for people."""
 REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthFailure")
 NO_BUCKET = "NoSuchBucket"
+NOT_FROM_S3 = re.compile(r"status code: 404[^:\n]*: *[^\s]")
+"""A 404 with a body; those of S3 have a code in it, except for HEAD, which has no body."""
 
 
-@contextmanager
-def telling(address: S3Address) -> Iterator[None]:
-    """Raise DatabaseProblem for an error of the S3 client; FileNotFoundError for a missing object stays one.
+def asked(address: S3Address, request: Callable[[], Answer]) -> Answer:
+    """The answer to a request; DatabaseProblem for an error of the S3 client. A missing object stays a FileNotFoundError.
 
-    The original error is not chained: it would be stored with the item, and may name a key id.
+    The original error is neither cause nor context of the problem: it would be stored with the item, and may name a key id.
+    So the problem is raised here and not by a context manager, which would keep the error as its context.
     """
     from obstore.exceptions import AlreadyExistsError, BaseError
 
-    problem: DatabaseProblem
+    problem: Exception
     try:
-        yield
-        return
+        return request()
     except AlreadyExistsError:
-        raise
+        problem = Taken()
     except FileNotFoundError as error:
-        if _code(error) != NO_BUCKET:
-            raise FileNotFoundError("not found") from None
-        problem = _refused(address, say("bucket_missing", bucket=address.bucket))
+        problem = _missing(address, error)
     except (BaseError, PermissionError, TimeoutError, ConnectionError) as error:
         problem = _problem(address, error)
+    raise problem
+
+
+class Taken(Exception):
+    """There is an object of this name already."""
+
+
+def _missing(address: S3Address, error: Exception) -> Exception:
+    """A 404 that is not S3's comes from something before the service, and says nothing about the object."""
+    code = _code(error)
+    if code == NO_BUCKET:
+        return _refused(address, say("bucket_missing", bucket=address.bucket))
+    if not code and NOT_FROM_S3.search(str(error)):
+        return _unreachable(address, "404")
+    return FileNotFoundError("not found")
+
+
+def written(address: S3Address, request: Callable[[], Answer]) -> Answer:
+    """The answer to a request that writes. Nothing that is written can be missing, so a 404 is a problem of the service."""
+    try:
+        return asked(address, request)
+    except FileNotFoundError:
+        problem = _unreachable(address, "404")
     raise problem
 
 

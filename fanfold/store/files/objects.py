@@ -11,7 +11,7 @@ from typing import Any
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.store.files.address import S3Address
-from fanfold.store.files.bucket_errors import telling, truncated
+from fanfold.store.files.bucket_errors import Taken, asked, truncated, written
 from fanfold.store.files.bucket_reader import FIRST_BYTES
 
 PAGE = 1_000
@@ -57,12 +57,10 @@ class Objects:
     def is_created(self, path: str, content: bytes, attributes: Attributes | None = None) -> bool:
         """Create an object only if its path is free (``If-None-Match: *``); returns whether it was."""
         import obstore
-        from obstore.exceptions import AlreadyExistsError
 
         try:
-            with telling(self.s3):
-                obstore.put(self._client, path, content, mode="create", attributes=attributes)
-        except AlreadyExistsError:
+            written(self.s3, lambda: obstore.put(self._client, path, content, mode="create", attributes=attributes))
+        except Taken:
             return False
         return True
 
@@ -70,18 +68,22 @@ class Objects:
         """Write an object, whatever is there."""
         import obstore
 
-        with telling(self.s3):
-            obstore.put(self._client, path, content, mode="overwrite", attributes=attributes, **how)
+        written(
+            self.s3,
+            lambda: obstore.put(self._client, path, content, mode="overwrite", attributes=attributes, **how),
+        )
 
     def first(self, path: str) -> tuple[bytes, int]:
         """The beginning of an object, and its size, in one request unless it is empty."""
         import obstore
 
+        def get() -> tuple[int, bytes]:
+            found = obstore.get(self._client, path, options={"range": (0, FIRST_BYTES)})
+            return found.meta["size"], bytes(found.bytes())
+
         for attempt in range(READ_TRIES):
             try:
-                with telling(self.s3):
-                    found = obstore.get(self._client, path, options={"range": (0, FIRST_BYTES)})
-                    size, content = found.meta["size"], bytes(found.bytes())
+                size, content = asked(self.s3, get)
                 if len(content) == min(size, FIRST_BYTES):
                     return content, size
             except DatabaseProblem:
@@ -97,8 +99,9 @@ class Objects:
 
         for attempt in range(READ_TRIES):
             try:
-                with telling(self.s3):
-                    content = bytes(obstore.get_range(self._client, path, start=start, length=length))
+                content = asked(
+                    self.s3, lambda: bytes(obstore.get_range(self._client, path, start=start, length=length))
+                )
                 if len(content) == length:
                     return content
             except DatabaseProblem:
@@ -119,8 +122,7 @@ class Objects:
         import obstore
 
         try:
-            with telling(self.s3):
-                return obstore.head(self._client, path)
+            return asked(self.s3, lambda: obstore.head(self._client, path))
         except FileNotFoundError:
             return None
 
@@ -128,27 +130,21 @@ class Objects:
         """A presigned URL for a download."""
         import obstore
 
-        with telling(self.s3):
-            return str(obstore.sign(self._client, "GET", path, timedelta(seconds=seconds)))
+        signed = asked(self.s3, lambda: obstore.sign(self._client, "GET", path, timedelta(seconds=seconds)))
+        return str(signed)
 
     def delete(self, paths: Sequence[str]) -> None:
         """Remove objects in one request; missing ones are ignored."""
         import obstore
 
-        with telling(self.s3):
-            obstore.delete(self._client, list(paths))
+        asked(self.s3, lambda: obstore.delete(self._client, list(paths)))
 
     def listed(self, prefix: str, after: str = "") -> Iterator[Any]:
         """All objects below a prefix in order, page by page."""
         import obstore
 
-        with telling(self.s3):
-            pages = iter(obstore.list(self._client, prefix, offset=after or None, chunk_size=PAGE))
-        while True:
-            with telling(self.s3):
-                page = next(pages, None)
-            if page is None:
-                return
+        pages = asked(self.s3, lambda: iter(obstore.list(self._client, prefix, offset=after or None, chunk_size=PAGE)))
+        while (page := asked(self.s3, lambda: next(pages, None))) is not None:
             yield from page
 
 

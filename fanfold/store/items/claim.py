@@ -43,18 +43,21 @@ class Claiming:
         timeout: float | None = None,
         suspects: bool | None = None,
         sampled: bool = False,
+        ahead: bool = False,
     ) -> list[Claimed]:
         """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
 
         ``cursor`` is the last item of the task that this worker claimed. Starting after it saves PostgreSQL from scanning
         the dead index entries of earlier claims, which makes a claim five times slower in a long queue.
         ``suspects``: True for only items that were lost repeatedly, False for only the others, None for all. ``sampled``:
-        items of the sample of a task; of a task with a sample, no others are claimed.
+        items of the sample of a task; of a task with a sample, no others are claimed. ``ahead``: for items that wait for a
+        slot; only items that were never tried, see ``claim_statement``.
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
-        found = run(self.connection, claim_statement(self.clock, timed, suspects, sampled), values | {"cursor": cursor})
+        statement = claim_statement(self.clock, timed, suspects, sampled, ahead)
+        found = run(self.connection, statement, values | {"cursor": cursor})
         if found and not self.clock.dialect.joins_updates:
-            found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
+            found = run(self.connection, load_statement(self.clock, ahead), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
 
     def hand_back(self, ids: list[int]) -> None:
@@ -76,11 +79,16 @@ def sample_of(number: Any) -> sa.ScalarSelect[int]:
 
 
 @lru_cache(maxsize=64)
-def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None, sampled: bool = False) -> sa.Executable:
+def claim_statement(
+    clock: Clock, timed: bool, suspects: bool | None = None, sampled: bool = False, ahead: bool = False
+) -> sa.Executable:
     """The claim. Returns the items with their data, or only their ids where one statement cannot join the data.
 
     A sample has its own statement, which reads the first items of the stage. With both conditions in one statement, each
     claim of a sampled task would read all items behind the sample.
+
+    An item claimed ahead has no start time until its worker settles it or notes that it began, so nobody knows whether a
+    worker that died had begun it, and its crash is not counted. To count the next one, an item is claimed ahead only once.
     """
     candidate = items.alias("candidate")
 
@@ -93,6 +101,8 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None, sam
     if suspects is not None:
         is_suspect = candidate.c.crashes >= sa.literal_column(str(SUSPECT_CRASHES))
         picked = picked.where(is_suspect if suspects else sa.not_(is_suspect))
+    if ahead:
+        picked = picked.where(candidate.c.attempts == 0)
     if sampled:
         due = sa.and_(translate(TIMED), candidate.c.available_at <= clock.now)
         in_sample = candidate.c.seq <= sample_of(sa.bindparam("wanted"))
@@ -110,35 +120,37 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None, sam
         "worker": sa.bindparam("by"),
         "lease": items.c.lease + 1,
         "attempts": sa.case((items.c.attempts < MOST_ATTEMPTS, items.c.attempts + 1), else_=items.c.attempts),
-        "started_at": clock.now,
+        "started_at": None if ahead else clock.now,
         "available_at": None,
         "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
     }
     # Use the task number, not each item's, so the condition is evaluated once. Otherwise PostgreSQL, lacking statistics, reads
     # every item of the task.
     has_sample = tasks.c.sample.is_not(None) if sampled else tasks.c.sample.is_(None)
-    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None), has_sample)
+    may_be_claimed = tasks.c.resetting.is_(None), tasks.c.closed_at.is_(None), has_sample
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), *may_be_claimed)
     claim = sa.update(items).where(chosen, active).values(values)
     if not clock.dialect.joins_updates:
         return claim.returning(items.c.id)
-    return with_data(
-        clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
-    )
+    claimed = claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
+    return with_data(clock, claimed, ahead)
 
 
 @lru_cache(maxsize=16)
-def load_statement(clock: Clock) -> sa.Select[Any]:
+def load_statement(clock: Clock, ahead: bool = False) -> sa.Select[Any]:
     """Claimed items with their data, by id."""
-    return with_data(clock, items).where(items.c.id.in_(clock.dialect.listed("ids")))
+    return with_data(clock, items, ahead).where(items.c.id.in_(clock.dialect.listed("ids")))
 
 
-def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
+def with_data(clock: Clock, claimed: sa.FromClause, ahead: bool) -> sa.Select[Any]:
     """Claimed items with the data that handlers see."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*claimed.c, *item_data.c)},
         "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),
         "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
         "has_permit": sa.false(),
+        "ahead": sa.true() if ahead else sa.false(),
+        "begun_at": sa.null(),
         "generation": sa.func.coalesce(item_data.c.generation, 0),
         "task_generation": sa.select(tasks.c.generation)
         .where(tasks.c.number == sa.bindparam("wanted"))

@@ -6,6 +6,9 @@ grow and are bounded (at most 100 steps of 0.01; memory counts for the first cra
 ends as poison whatever it reports.
 
 `items.crashes` counts every crash, so an item lost twice stays suspect and runs in a child process.
+
+An item claimed ahead of a slot, whose start was not noted yet, may never have begun: its loss is not counted. Such an item is
+not claimed ahead again, so the next loss counts.
 """
 
 from __future__ import annotations
@@ -49,17 +52,21 @@ def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
 
 
 @lru_cache(maxsize=16)
-def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
-    """Values for items of a lost worker: pending again, or failed as poison at the limit. No retry is used up."""
+def crash_values(clock: Clock, limit: Any, *, began: bool = False) -> dict[str, Any]:
+    """Values for items of a lost worker: pending again, or failed as poison at the limit. No retry is used up.
+
+    ``began``: the handlers are known to have begun; otherwise the start time of each item says whether it did.
+    """
+    counts = sa.true() if began else items.c.started_at.is_not(None)
     known = sa.func.coalesce(item_data.c.forgiven_crashes, 0)
     forgiven = sa.select(sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known))
     forgiven = forgiven.where(item_data.c.item == items.c.id).correlate(items)
     in_a_row = items.c.crashes + 1 - sa.func.coalesce(forgiven.scalar_subquery(), 0)
-    poison = in_a_row >= sa.func.coalesce(_stage_limit(clock.dialect), limit)
+    poison = sa.and_(counts, in_a_row >= sa.func.coalesce(_stage_limit(clock.dialect), limit))
     return HANDED_BACK | {
         "state": sa.case((poison, ItemState.FAILED.value), else_=HANDED_BACK["state"]),
         "finished_at": sa.case((poison, clock.now), else_=sa.null()),
-        "crashes": counted(items.c.crashes, 1),
+        "crashes": counted(items.c.crashes, sa.case((counts, 1), else_=0)),
     }
 
 

@@ -19,7 +19,7 @@ from fanfold.store.items.large.copy import Copying, CopyRange
 from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.pending import NEW_COLUMNS, new_item
 from fanfold.store.schema.statements import run
-from fanfold.store.schema.tables import OPEN, item_data, items
+from fanfold.store.schema.tables import OPEN, item_data, items, tasks
 
 BATCH = 2_000
 MOST_POSITIONS = 2**31 - 1
@@ -121,9 +121,21 @@ class Items:
             sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
         ).scalar()
 
+    def first_started(self, numbers: Sequence[int], stage: str) -> dict[int, datetime | None]:
+        """The same for many tasks that begin with a stage of this name, in one query."""
+        first = sa.select(items.c.started_at).where(items.c.task == tasks.c.number, items.c.stage == stage)
+        first = first.order_by(items.c.seq).limit(1).correlate(tasks)
+        mine = sa.select(tasks.c.number, first.scalar_subquery()).where(tasks.c.number.in_(numbers))
+        found = self.connection.execute(mine.where(counts_at(tasks.c.number, stage)))
+        return {task: at for task, at in found}  # noqa: C416
+
     def begun_since(self, task: int, at: datetime, item: int | None = None) -> int | None:
-        """An item of the task that started after ``at``. Checks all items, which may be many, or only ``item`` if given."""
-        later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > at)
+        """An item of the task that started after ``at``. Checks all items, which may be many, or only ``item`` if given.
+
+        An item that was claimed ahead and not handed back may have begun.
+        """
+        claimed_ahead = sa.and_(items.c.started_at.is_(None), items.c.attempts > 0)
+        later = sa.select(items.c.id).where(items.c.task == task, sa.or_(items.c.started_at > at, claimed_ahead))
         if item is not None:
             later = later.where(items.c.id == item)
         return self.connection.execute(later.limit(1)).scalar()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -15,12 +13,10 @@ from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import restored
 from fanfold.model.text.texts import is_storable
-from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.failed_attempts import FailedAttempts
+from fanfold.store.items.kept import KeptItems
 from fanfold.store.items.large.drafts import counts_at, counts_of
-from fanfold.store.items.large.reset_queue import REDO, STATE_NOW, is_reset, reset_kind
+from fanfold.store.items.large.reset_queue import REDO, is_reset, reset_kind
 from fanfold.store.items.pending import FORGOTTEN, STARTED_OVER, without_results
-from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import (
     DEGRADED,
     DUE_SOME_TIME,
@@ -30,7 +26,6 @@ from fanfold.store.schema.tables import (
 )
 
 PAGE = 500
-MANY = 2_000
 AT_ONCE = 5_000
 """Most values in one statement."""
 
@@ -70,36 +65,17 @@ class ItemRow:
     previous_model: str | None = None
 
 
-class Kept(NamedTuple):
-    """A stored item as a merge reads it. A tuple, because there are very many."""
-
-    id: int
-    seq: int
-    key: str
-    state: str
-    input: str | None
-    output: str | None
-    error_code: str | None
-    error_message: str | None
-    model: str | None
-    usage: str | None
-    seconds: float | None
-    degraded: str | None
-
-
-class Reading(FailedAttempts):
+class Reading(KeptItems):
     """Queries about items, inside one transaction."""
 
-    def single(self, task: int, stage: str) -> tuple[float, str | None]:
-        """Progress and message of the first item of a stage that has one item."""
-        row = self.connection.execute(
-            sa.select(item_data.c.progress, item_data.c.message)
+    def single(self, tasks: Sequence[int], stage: str) -> dict[int, tuple[float, str | None]]:
+        """Progress and message of the item of each of these tasks, which have one item in this stage."""
+        wanted = (
+            sa.select(items.c.task, item_data.c.progress, item_data.c.message)
             .join(items, items.c.id == item_data.c.item)
-            .where(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
-            .order_by(items.c.seq)
-            .limit(1)
-        ).first()
-        return (float(row.progress or 0.0), row.message) if row else (0.0, None)
+            .where(items.c.task.in_(tasks), items.c.stage == stage, counts_at(items.c.task, stage))
+        )
+        return {row.task: (float(row.progress or 0.0), row.message) for row in self.connection.execute(wanted)}
 
     def next_due_at(self, task: int) -> datetime | None:
         """When the next timed item of a task is due."""
@@ -144,23 +120,6 @@ class Reading(FailedAttempts):
         )
         return [_row(row) for row in self.connection.execute(wanted)]
 
-    def kept(self, task: int, stage: str, after: int, limit: int = MANY, *, failed: bool = False) -> list[Kept]:
-        """Items of a stage with a position above ``after``, in order, as a merge reads them: all, or only failed ones."""
-        values = {"wanted": task, "at_stage": stage, "after": after, "most": limit}
-        return list(map(Kept._make, run(self.connection, kept_statement(self.clock, failed), values)))
-
-    def degraded_before(self, task: int, stages: Sequence[str], rows: Sequence[Kept]) -> dict[int, list[str]]:
-        """Reasons why items at the positions of these rows were degraded in earlier stages, in stage order."""
-        if not stages or not rows:
-            return {}
-        mine = sa.and_(items.c.task == task, items.c.stage.in_(stages), counts_of(task))
-        here = items.c.seq.between(rows[0].seq, rows[-1].seq)
-        marked = sa.select(items.c.seq, items.c.stage, items.c.degraded).where(DEGRADED, mine, here, ~is_reset())
-        found: dict[int, list[str]] = defaultdict(list)
-        for seq, _, reason in sorted(self.connection.execute(marked), key=lambda row: (row[0], stages.index(row[1]))):
-            found[seq].append(reason)
-        return found
-
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
         """Ids of the items with these keys. The position serves as the key of an item without one."""
         found: set[int] = set()
@@ -180,12 +139,14 @@ class Reading(FailedAttempts):
         named = (items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
         return {id_ for condition in named for id_ in self.connection.execute(wanted.where(condition)).scalars()}
 
-    def known_keys(self, task: int, stage: str, keys: Sequence[str]) -> set[str]:
-        """The given keys that a stage has."""
+    def known_keys(
+        self, task: int, stage: str, keys: Sequence[str], states: Sequence[str] = tuple(ItemState)
+    ) -> set[str]:
+        """The given keys that a stage has, of items in one of the states."""
         found: set[str] = set()
         for start in range(0, len(keys), AT_ONCE):
             ids = self._ids(task, stage, keys[start : start + AT_ONCE])
-            named = sa.select(items.c.key, items.c.seq).where(items.c.id.in_(ids))
+            named = sa.select(items.c.key, items.c.seq).where(items.c.id.in_(ids), _in_states(states))
             found |= {row.key or str(row.seq) for row in self.connection.execute(named)}
         return found
 
@@ -228,25 +189,6 @@ def _in_states(states: Sequence[str]) -> sa.ColumnElement[bool]:
     """The item is in one of these states, as readers see it."""
     plain = sa.and_(items.c.state.in_(states), ~is_reset())
     return sa.or_(plain, is_reset()) if ItemState.PENDING in states else plain
-
-
-@lru_cache(maxsize=16)
-def kept_statement(clock: Clock, failed: bool = False) -> sa.Select[Any]:
-    """One page of items for a merge: all items, or only failed ones. Built once."""
-    known: dict[str, sa.ColumnElement[Any]] = {
-        **{column.name: column for column in (*items.c, *item_data.c)},
-        "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
-        "seconds": clock.seconds_between(items.c.started_at, items.c.finished_at),
-        "state": STATE_NOW.label("state"),
-        "output": sa.case((reset_kind() != REDO, sa.null()), else_=item_data.c.output).label("output"),
-    }
-    found = sa.select(*(known[name] for name in Kept._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
-    task, stage = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
-    mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
-    behind = found.where(mine, items.c.seq > sa.bindparam("after")).order_by(items.c.seq)
-    if failed:
-        behind = behind.where(STATE_NOW == ItemState.FAILED)
-    return behind.limit(sa.bindparam("most", type_=sa.Integer))
 
 
 def _items(bodies: bool) -> sa.Select[Any]:

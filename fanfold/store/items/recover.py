@@ -40,6 +40,8 @@ class LostItem:
     key: str
     state: str
     crashes: int
+    began: bool
+    """Whether its handler is known to have begun; otherwise no crash was counted."""
 
 
 class Recovery:
@@ -68,6 +70,12 @@ class Recovery:
         if ahead <= max(interval, SAME_TIME_SECONDS):
             return False
         raise ClockSetBack(ahead)
+
+    def may_take_duty(self, name: str, interval: float) -> bool:
+        """Whether ``take_duty`` may succeed. A plain read: most workers ask in vain, and a lock on one row would queue them."""
+        ran = sa.select(self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name)
+        since = self.connection.execute(ran).scalar()
+        return since is None or not -max(interval, SAME_TIME_SECONDS) <= since < interval
 
     def give_back_duty(self, name: str, interval: float) -> None:
         """Make a duty due at once for the next process that asks."""
@@ -117,6 +125,10 @@ class Recovery:
         ahead = workers.c.seen_at > self.clock.after(SAME_TIME_SECONDS)
         self.connection.execute(sa.update(workers).where(ahead).values(seen_at=self.clock.now))
 
+    def anything_runs(self) -> bool:
+        """Whether any item is running; if not, there is nothing to take back."""
+        return bool(run(self.connection, SOMETHING_RUNS, {}))
+
     def reclaim_dead(self, lease_seconds: float, limit: int) -> list[LostItem]:
         """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease time."""
         alive = sa.select(workers.c.id).where(
@@ -133,7 +145,11 @@ class Recovery:
         standing = sa.select(tasks.c.number).where(
             tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == items.c.stage
         )
-        stale = sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))
+        then = self.clock.before(grace_seconds)
+        # An item claimed ahead has no start time; then the time since the task's last move counts.
+        moved = sa.select(tasks.c.number).where(tasks.c.number == items.c.task, tasks.c.updated_at >= then)
+        waited = sa.and_(items.c.started_at.is_(None), ~sa.exists(moved.correlate(items)))
+        stale = sa.and_(sa.or_(items.c.started_at < then, waited), ~sa.exists(standing.correlate(items)))
         return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(HANDED_BACK))
 
     def unclosed(self, limit: int) -> list[int]:
@@ -143,7 +159,7 @@ class Recovery:
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[LostItem]:
         values = crash_values(self.clock, limit)
         lost = self._returned(sa.update(items).where(RUNNING, self._some(gone)).values(values))
-        note_crashes(self.connection, sorted(item.id for item in lost))
+        note_crashes(self.connection, sorted(item.id for item in lost if item.began))
         return lost
 
     def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -156,20 +172,29 @@ class Recovery:
 
     def _returned(self, statement: sa.Update) -> list[LostItem]:
         names = ("id", "lease", "task", "stage", "seq", "key", "state", "crashes")
-        columns = [items.c[name] for name in names]
+        columns = [*(items.c[name] for name in names), items.c.started_at.is_not(None).label("began")]
         rows = self.connection.execute(statement.returning(*columns))
         return [
-            LostItem(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
+            LostItem(
+                row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes, bool(row.began)
+            )
             for row in rows
         ]
 
 
+SOMETHING_RUNS = sa.select(items.c.id).where(RUNNING).limit(sa.literal_column("1"))
+
+
 @cache
 def unclosed_statement() -> sa.Executable:
-    """Active tasks whose stage, or the sample of whose stage, has no open item."""
+    """Active tasks that are closed, or whose stage, or the sample of whose stage, has no open item."""
     mine = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
     first = mine.order_by(items.c.state).limit(1).scalar_subquery()
     sampled = mine.where(items.c.seq <= tasks.c.sample).limit(1).scalar_subquery()
-    is_over = sa.case((tasks.c.sample.is_(None), first.is_(None)), else_=sampled.is_(None))
+    is_over = sa.case(
+        (tasks.c.closed_at.is_not(None), sa.true()),
+        (tasks.c.sample.is_(None), first.is_(None)),
+        else_=sampled.is_(None),
+    )
     found = sa.select(tasks.c.number).where(ACTIVE, is_over).order_by(tasks.c.number)
     return found.limit(sa.bindparam("most", type_=sa.Integer))

@@ -102,6 +102,12 @@ class Settling:
         """running → pending without a failure counted; allowed in any state of the task."""
         return self._move(Ending.RELEASE, rows)
 
+    def note_begun(self, rows: Sequence[Row]) -> None:
+        """Record that items claimed ahead began ``began`` seconds ago, so that a crash counts from now on."""
+        if rows:
+            sent = self.clock.dialect.short_values((*LEASE_COLUMNS, *BEGAN_COLUMNS), rows)
+            run(self.connection, begun_statement(self.clock), sent)
+
     def reclaim(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, or → failed at the ``limit``: the process that ran it died."""
         moved = self._move(Ending.RECLAIM, rows)
@@ -124,7 +130,9 @@ class Settling:
     def _move(self, ending: Ending, rows: Sequence[Row]) -> set[int]:
         if not rows:
             return set()
-        sent = self.clock.dialect.short_values((*LEASE_COLUMNS, *MOVE_COLUMNS[ending]), rows)
+        if "began" not in rows[0]:
+            rows = [{**row, "began": None} for row in rows]
+        sent = self.clock.dialect.short_values((*LEASE_COLUMNS, *BEGAN_COLUMNS, *MOVE_COLUMNS[ending]), rows)
         return {id_ for (id_,) in run(self.connection, move_statement(self.clock, ending), sent)}
 
     def lock(self, ids: Sequence[int]) -> None:
@@ -273,6 +281,17 @@ MOVE_COLUMNS: dict[Ending, dict[str, sa.types.TypeEngine[Any]]] = {
     Ending.RELEASE: {},
     Ending.RECLAIM: {"limit": sa.Integer()},
 }
+BEGAN_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"began": sa.Float()}
+"""Seconds since the handler of an item claimed ahead began; NULL if it never did. Of other items the claim is the start."""
+
+
+@lru_cache(maxsize=16)
+def begun_statement(clock: Clock) -> sa.Update:
+    """Record the start of many items that were claimed ahead and run now."""
+    batch = clock.dialect.unnested({**LEASE_COLUMNS, **BEGAN_COLUMNS})
+    running = clock.dialect.only_equal(items.c.state, ItemState.RUNNING.value)
+    held = (items.c.id == batch.c.id, items.c.lease == batch.c.lease, running, items.c.started_at.is_(None))
+    return sa.update(items).where(*held).values(started_at=clock.before(batch.c.began))
 
 
 @lru_cache(maxsize=64)
@@ -308,20 +327,23 @@ def move_statement(clock: Clock, ending: Ending) -> sa.Update:
     tasks once per item.
     """
     dialect = clock.dialect
-    batch = dialect.unnested({**LEASE_COLUMNS, **MOVE_COLUMNS[ending]})
+    batch = dialect.unnested({**LEASE_COLUMNS, **BEGAN_COLUMNS, **MOVE_COLUMNS[ending]})
     running = dialect.only_equal(items.c.state, ItemState.RUNNING.value)
     held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]
     if ending.needs_task:
         held.append(dialect.only_checked(task_is_active(items.c.task, items.c.stage)))
-    values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, ending, batch)}
+    started = {"started_at": sa.func.coalesce(items.c.started_at, clock.before(batch.c.began))}
+    values: dict[str, Any] = {"worker": None, "deadline_at": None, **started, **_values(clock, ending, batch)}
     return sa.update(items).where(*held).values(values).returning(items.c.id)
 
 
 def _values(clock: Clock, ending: Ending, batch: sa.FromClause) -> dict[str, Any]:
     if ending.state is None:
-        return crash_values(clock, batch.c.limit)
+        return crash_values(clock, batch.c.limit, began=True)
     if ending is Ending.RELEASE:
-        return HANDED_BACK
+        never_begun = sa.and_(items.c.started_at.is_(None), batch.c.began.is_(None), items.c.attempts > 0)
+        untried = sa.case((never_begun, items.c.attempts - 1), else_=items.c.attempts)
+        return HANDED_BACK | {"attempts": untried}
     values: dict[str, Any] = {"state": ending.state.value}
     if ending is Ending.FINISH:
         # Clear the mark of an earlier result; the few degraded items are marked right after.

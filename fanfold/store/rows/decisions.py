@@ -77,6 +77,10 @@ class Decisions:
             found[row.item][row.part] = row
         return found
 
+    def newest(self, task: int, stage: str) -> dict[str, int]:
+        """The number of the newest decision about each item of a stage that has any, including undone ones."""
+        return dict(run(self.connection, NEWEST, {"of": task, "at_stage": stage}))
+
     def _exist(self, task: int, stage: str) -> bool:
         mine = sa.select(decisions.c.number).where(decisions.c.task == task, decisions.c.stage == stage).limit(1)
         return self.connection.execute(mine).first() is not None
@@ -164,6 +168,11 @@ class Decisions:
 
 
 UTC_TIME = UtcTime()
+NEWEST = (
+    sa.select(decisions.c.item, sa.func.max(decisions.c.number))
+    .where(decisions.c.task == sa.bindparam("of"), decisions.c.stage == sa.bindparam("at_stage"))
+    .group_by(decisions.c.item)
+)
 
 
 def waits_for_decisions() -> sa.ColumnElement[bool]:

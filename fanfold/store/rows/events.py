@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Event
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock
@@ -85,6 +86,12 @@ class Events:
         """Time of a task's last event with one of the verbs. May read all events of the task."""
         mine = sa.select(events.c.at).where(events.c.task == task, events.c.verb.in_(verbs))
         return self.connection.execute(mine.order_by(events.c.id.desc()).limit(1)).scalar()
+
+    def has_completed(self, task: int) -> bool:
+        """Whether a task has completed since it was submitted or last rerun."""
+        told = sa.or_(events.c.verb == "rerun", events.c.target == TaskState.COMPLETED.value)
+        newest = sa.select(events.c.verb).where(events.c.task == task, told).order_by(events.c.id.desc()).limit(1)
+        return self.connection.execute(newest).scalar() not in (None, "rerun")
 
     def moved_since(self, task: int, event: int) -> bool:
         """Whether a task has moved since that event. Reads only newer events; events of items are not moves."""

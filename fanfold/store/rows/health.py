@@ -43,7 +43,7 @@ class HealthChecks:
         """Running items whose worker is not alive now and was not alive ``since`` seconds ago."""
         seen = workers.c.seen_at > self.clock.before(lease_seconds + since)
         alive = sa.select(workers.c.id).where(workers.c.id == items.c.worker, seen)
-        begun = items.c.started_at <= self.clock.before(since)
+        begun = sa.or_(items.c.started_at <= self.clock.before(since), items.c.started_at.is_(None))
         return self._count(items, RUNNING, begun, ~sa.exists(alive.correlate(items)))
 
     def overdue(self, seconds: float) -> int:

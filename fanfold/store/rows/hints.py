@@ -53,6 +53,11 @@ class CarriedHints:
         for row in rows:
             self.connection.execute(sa.insert(hints).values(row))
 
+    def add_missing(self, carrier: str, id_: str, pipeline: str, stage: str) -> None:
+        """Record a hint again that has counted as lost; one that is still recorded stays as it is."""
+        row = {"id": id_, "carrier": carrier, "pipeline": pipeline, "stage": stage, "sent_at": self.clock.now}
+        self.connection.execute(self.clock.dialect.insert(hints).values(row).on_conflict_do_nothing())
+
     def begin(self, id_: str, worker: str) -> bool:
         """Record that a worker follows the hint. False if another one did, or if it came too late and another was sent."""
         free = sa.and_(hints.c.id == id_, hints.c.begun_at.is_(None))

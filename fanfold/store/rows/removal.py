@@ -17,7 +17,7 @@ from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.rows.money.answers import USED, Answers
 from fanfold.store.rows.money.batched_questions import BatchedQuestions
 from fanfold.store.rows.money.budgets import task_scope
-from fanfold.store.schema.money import budgets
+from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import (
     OF_TASKS,

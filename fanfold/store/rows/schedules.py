@@ -60,7 +60,7 @@ class Schedules:
 
     def add(self, row: dict[str, Any]) -> ScheduleRow | None:
         """Store a schedule; None if its name is taken."""
-        new = self.clock.dialect.insert(schedules).values(**row, created_at=self.clock.now).on_conflict_do_nothing()
+        new = self.clock.dialect.insert(schedules).values(**row).on_conflict_do_nothing()
         found = self.connection.execute(new.returning(*SHOWN)).first()
         return None if found is None else ScheduleRow(*found)
 

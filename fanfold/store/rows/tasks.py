@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,6 +55,8 @@ class Filter:
     order: TaskOrder = TaskOrder.NEWEST
     after_updated_at: datetime | None = None
     """When the last task of the previous page was updated. Needed in that order, where the number alone is not a position."""
+    parent: int | None = None
+    """Only the subtasks of the task with this number."""
 
 
 ORDERS: dict[TaskOrder, tuple[sa.ColumnElement[Any], ...]] = {
@@ -122,6 +124,11 @@ class Tasks:
         """The task, with its row locked until the transaction ends (SQLite locks the whole database)."""
         return self._one(BY_NUMBER_LOCKED, {"wanted": number})
 
+    def owners_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The owners of tasks, without tasks that were deleted."""
+        found = sa.select(tasks.c.number, tasks.c.owner).where(tasks.c.number.in_(list(numbers)))
+        return {row.number: row.owner for row in self.connection.execute(found)}
+
     def has_sample(self, number: int) -> bool:
         """Whether only the first items of a task may be claimed now."""
         return bool(run(self.connection, SAMPLED, {"wanted": number}))
@@ -154,6 +161,10 @@ class Tasks:
             sa.update(tasks).where(tasks.c.number == number).values(**values, **beside, updated_at=self.clock.now)
         )
 
+    def close(self, number: int) -> None:
+        """Let nobody claim more items of a task. The caller holds its lock."""
+        self.move(number, closed_at=self.clock.now)
+
     def drop_key(self, number: int) -> None:
         """Remove a task's idempotency key: the next submission with that key is a new task."""
         self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
@@ -174,6 +185,8 @@ class Tasks:
             found = found.where(tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag)))
         if wanted.text:
             found = found.where(_has_text(wanted.text))
+        if wanted.parent is not None:
+            found = found.where(tasks.c.parent == wanted.parent)
         if wanted.needs_you:
             found = found.where(self._needs_you())
         if wanted.after is not None:
@@ -237,9 +250,14 @@ class Tasks:
         return set(self.connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(ids))).scalars())
 
     def finished_before(self, days: float, limit: int, skip: int = 0) -> list[TaskRow]:
-        """Tasks that finished more than ``days`` ago, the oldest first, without the first ``skip``."""
+        """Tasks that finished more than ``days`` ago, the oldest first, without the first ``skip``.
+
+        Subtasks are not among them: they are removed with their parent, which may still need their results.
+        """
         old = sa.select(tasks).where(
-            tasks.c.state.in_(FINISHED_TASKS), tasks.c.finished_at < self.clock.before(days * 86400.0)
+            tasks.c.state.in_(FINISHED_TASKS),
+            tasks.c.finished_at < self.clock.before(days * 86400.0),
+            tasks.c.parent.is_(None),
         )
         found = old.order_by(tasks.c.finished_at, tasks.c.number).offset(skip).limit(limit)
         return [self._task(row, ()) for row in self.connection.execute(found)]

@@ -103,6 +103,11 @@ class Workers:
         rows = self.connection.execute(sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at))
         return [WorkerRow(**_shaped(row)) for row in rows]
 
+    def count_alive(self, lease_seconds: float) -> int:
+        """How many workers are alive. Reads them all."""
+        alive = sa.select(sa.func.count()).where(workers.c.seen_at > self.clock.before(lease_seconds))
+        return int(self.connection.execute(alive).scalar_one())
+
     def free_places(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """How many more items each of these limits across all workers allows, given their sizes.
 

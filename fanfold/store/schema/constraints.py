@@ -39,12 +39,14 @@ TASK_CHECKS = {
 }
 MOVES = {"items": ITEM_MOVES, "tasks": TASK_MOVES, "batches": BATCH_MOVES, "batch_members": MEMBER_MOVES}
 """The table of moves of each table whose rows have a state."""
+APPEND_ONLY = "credit_entries"
 DECISION_CHECKS = {"verdict_known": f"verdict IN ({listed(DecisionVerdict)})"}
 
 
 def trigger_statements(dialect: Dialect) -> list[str]:
-    """Triggers that refuse any change of state missing from the table of moves."""
-    return dialect.trigger_statements({table: _illegal(moves) for table, moves in MOVES.items()})
+    """Triggers that refuse any change of state missing from the table of moves, and any change of the ledger's entries."""
+    moves = dialect.trigger_statements({table: _illegal(moves) for table, moves in MOVES.items()})
+    return moves + dialect.append_only_statements(APPEND_ONLY)
 
 
 def _illegal(moves: Iterable[Move]) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from sqlalchemy import Index
 
 from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_where
-from fanfold.store.schema.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
-from fanfold.store.schema.money import budgets
+from fanfold.store.schema.money.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
+from fanfold.store.schema.money.budget_tables import budgets
+from fanfold.store.schema.money.credit_tables import credit_entries
 from fanfold.store.schema.tables import (
     ACTIVE,
     DEGRADED,
@@ -17,6 +18,7 @@ from fanfold.store.schema.tables import (
     OPEN,
     RUNNING,
     TIMED,
+    UNFINISHED,
     answers,
     attempts,
     blobs,
@@ -29,6 +31,7 @@ from fanfold.store.schema.tables import (
     metadata,
     permits,
     reset_items,
+    subtasks,
     task_tags,
     tasks,
     template_uses,
@@ -37,6 +40,7 @@ from fanfold.store.schema.tables import (
 __all__ = ["metadata"]
 items.dialect_kwargs.update(OFTEN_CHANGED)
 budgets.dialect_kwargs.update(OFTEN_CHANGED)
+Index("credit_entries_owner", credit_entries.c.owner, credit_entries.c.id)
 Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
 Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, **only_where(ACTIVE))
 Index(
@@ -54,6 +58,10 @@ Index("tasks_owner", tasks.c.owner, tasks.c.number)
 Index("tasks_finished", tasks.c.finished_at)
 Index("tasks_updated", tasks.c.updated_at, tasks.c.number)
 Index("tasks_start", tasks.c.start_at, **only_where(tasks.c.start_at.is_not(None)))
+Index("tasks_parent", tasks.c.parent, tasks.c.number, **only_where(tasks.c.parent.is_not(None)))
+Index("tasks_open_children", tasks.c.parent, **only_where(UNFINISHED))
+Index("subtasks_task", subtasks.c.task)
+Index("subtasks_child", subtasks.c.child)
 Index("task_tags_task", task_tags.c.task)
 # PostgreSQL updates every index of a changed row, SQLite only those whose columns changed. So PostgreSQL counts with
 # `items_order` and claims with `items_open`; SQLite, whose indexes all end with the row's id, uses `items_progress` for both.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -37,7 +38,7 @@ def changed_by(connection: sa.Connection, statement: sa.Executable, values: Valu
 def run_many(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Values]) -> None:
     """Run it once for each row, with the driver's `executemany`."""
     prepared = _prepare(statement, connection.dialect)
-    connection.exec_driver_sql(prepared.text, [prepared.parameters(row) for row in rows])
+    connection.exec_driver_sql(prepared.text, prepared.many(rows))
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ class Prepared:
             value = values[name]
             found[name] = value if convert is None else convert(value)
         return found if self.order is None else tuple([found[name] for name in self.order])
+
+    def many(self, rows: Iterable[Values]) -> list[Any]:
+        """The parameters of many executions. Values that are passed on as they are take no Python call per row."""
+        if self.order is None or len(self.order) < 2 or self.known or self.asked or any(c for _, c in self.given):
+            return [self.parameters(row) for row in rows]
+        return list(map(itemgetter(*self.order), rows))
 
 
 @lru_cache(maxsize=1_000)

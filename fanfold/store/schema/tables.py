@@ -15,23 +15,31 @@ from fanfold.model.lifecycle import (
 from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.schema import COUNTED_UP, Number
-from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.carrier_tables import hints, unstopped
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
+from fanfold.store.schema.duration_tables import stage_durations
 from fanfold.store.schema.file_tables import file_places
 from fanfold.store.schema.metadata import metadata
+from fanfold.store.schema.money.batch_tables import batch_members, batches
+from fanfold.store.schema.money.credit_tables import credit_accounts, credit_entries
 from fanfold.store.schema.schedule_tables import schedule_runs, schedules
+from fanfold.store.schema.subtask_tables import gate_answers, subtasks
 from fanfold.store.schema.template_tables import template_uses, templates
 from fanfold.store.schema.webhook_tables import webhooks
 
 __all__ = [
     "batch_members",
     "batches",
+    "credit_accounts",
+    "credit_entries",
     "file_places",
+    "gate_answers",
     "hints",
     "metadata",
     "schedule_runs",
     "schedules",
+    "stage_durations",
+    "subtasks",
     "template_uses",
     "templates",
     "unstopped",
@@ -74,9 +82,20 @@ tasks = Table(
     Column("sample", Integer),
     Column("start_at", UtcTime),
     Column("notify", Text),
+    Column("parent", Number),
+    Column("parent_item", Number),
+    Column("by_parent", Boolean),
+    Column("closed_at", UtcTime),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     **COUNTED_UP,
 )
+UNFINISHED = sa.and_(
+    tasks.c.parent.is_not(None),
+    tasks.c.state.in_(
+        [sa.literal_column(f"'{state}'") for state in (TaskState.ACTIVE, TaskState.WAITING, TaskState.PAUSED)]
+    ),
+)
+"""Unfinished subtasks, written exactly as in their partial index."""
 ACTIVE = tasks.c.state == sa.literal_column(f"'{TaskState.ACTIVE}'")
 
 task_tags = Table(
@@ -233,6 +252,16 @@ externals = Table(
     Column("wake", String(64)),
 )
 """External jobs: the intent to start one, written before the call, and the job's id once it is known."""
+
+external_durations = Table(
+    "external_durations",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("seconds", sa.Float, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
+"""How long external jobs usually take: a running estimate of the median, by the name that handlers give to a kind of job."""
 
 attempts = Table(
     "attempts",
@@ -403,5 +432,6 @@ revisions = Table(
     Column("upgraded_at", UtcTime, nullable=False),
 )
 
-OF_TASKS = tuple(table for table in metadata.sorted_tables if "task" in table.c and table is not deleted_tasks)
-"""Tables whose rows belong to a task and are removed with it."""
+OUTLIVING = (deleted_tasks, credit_entries)
+OF_TASKS = tuple(table for table in metadata.sorted_tables if "task" in table.c and table not in OUTLIVING)
+"""Tables whose rows belong to a task and are removed with it. Entries of the ledger stay."""

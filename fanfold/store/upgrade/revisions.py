@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.schema.rate_limits import metadata
+from fanfold.store.schema.money.limit_tables import metadata
 from fanfold.store.schema.tables import revisions
 
 VERSION_TABLE = "alembic_version"
@@ -44,6 +44,11 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0090", "0001", adds=("schedules", "schedule_runs")),
     Revision("0091", "0001"),
     Revision("0092", "0001", adds=("webhooks",)),
+    Revision("0100", "0001", adds=("credit_accounts", "credit_entries")),
+    Revision("0101", "0001", adds=("stage_durations",)),
+    Revision("0110", "0001", adds=("subtasks", "gate_answers")),
+    Revision("0140", "0001"),
+    Revision("0150", "0001", adds=("external_durations",)),
 )
 """Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

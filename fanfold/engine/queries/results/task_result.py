@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from fanfold.errors import NotFound, Unreadable
 from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.money.questions import NOTHING_SPENT
+from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
@@ -20,9 +20,11 @@ from fanfold.model.values.decoding import PLAIN, Reading, unreadable
 from fanfold.model.values.files import File
 from fanfold.model.values.typed import In, Out
 from fanfold.store.files.file_store import BlobGone
-from fanfold.store.items.query import MANY, Kept
+from fanfold.store.items.kept import MANY, Kept
 from fanfold.store.rows.decisions import DecisionRow
-from fanfold.store.store import Store
+from fanfold.store.store import Store, Transaction
+
+Made = TypeVar("Made")
 
 
 def decision_of(row: DecisionRow, reading: Reading = PLAIN) -> Decision:
@@ -32,6 +34,16 @@ def decision_of(row: DecisionRow, reading: Reading = PLAIN) -> Decision:
 
 GONE_NAMED = 100
 """Most items, with results missing from the data folder, named in one command to redo them."""
+
+
+class _Page(NamedTuple):
+    """Items of a stage, and what belongs to them."""
+
+    rows: Sequence[Kept]
+    earlier: Mapping[int, Sequence[str]]
+    """Why they were degraded in earlier stages, by position."""
+    decided: Mapping[str, Mapping[str, DecisionRow]]
+    spent: Mapping[int, Spending]
 
 
 class Results(Generic[In, Out]):
@@ -87,6 +99,36 @@ class Results(Generic[In, Out]):
                 yield result
             last = result.seq
 
+    def remembered(
+        self, make: Callable[[Result[In, Out]], Made], memory: MutableMapping[int, tuple[Any, Made]]
+    ) -> Iterator[Made]:
+        """What ``make`` returns for every item, as `all` lists them. It is called only for items that are new or changed.
+
+        ``memory`` holds what it returned earlier: keep one in the process for each task, stage and ``make``. A merge that is
+        repeated after a decision then reads one result instead of all. An item has changed if its result, its decisions or
+        its calls have. A stage that follows another `each` stage is read whole.
+        """
+        if self._before:
+            yield from map(make, self.all())
+            return
+        after = 0
+        while True:
+            with self._store.read() as tx:
+                stamps = tx.reading.stamps(self._task, self._stage, after)
+                spent = self._spent(tx, [one.id for one in stamps])
+                newest = tx.decisions.newest(self._task, self._stage)
+                now = {one.seq: (one, newest.get(one.key), spent.get(one.id)) for one in stamps}
+                found = {seq: memory[seq] for seq in now if seq in memory}
+                changed = [seq for seq, stamp in now.items() if seq not in found or found[seq][0] != stamp]
+                rows = tx.reading.kept_at(self._task, self._stage, changed) if changed else []
+                page = _Page(rows, {}, tx.decisions.latest(self._task, self._stage, [row.key for row in rows]), spent)
+            found |= {result.seq: (now[result.seq], make(result)) for result in self._read(self._stage, page)}
+            memory.update(found)
+            yield from (found[seq][1] for seq in now)
+            if len(stamps) < MANY:
+                return
+            after = stamps[-1].seq
+
     def _stages_with_gaps(self) -> list[str]:
         """Earlier stages of the chain with failed items; checking the counts avoids reading the others."""
         if not self._before:
@@ -102,35 +144,41 @@ class Results(Generic[In, Out]):
                 rows = tx.reading.kept(self._task, stage, after, failed=failed)
                 earlier = tx.reading.degraded_before(self._task, self._before, rows)
                 decided = tx.decisions.latest(self._task, stage, [row.key for row in rows])
-                spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
-            takes, makes = self._types.input(stage), self._types.output(stage)
-            for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
-                ok = state == ItemState.DONE
-                output: Any
-                try:
-                    output = self._value(made, makes, stage, key) if ok else None
-                except BlobGone:
-                    raise self._gone([one for one in rows if one.seq >= seq]) from None
-                yield Result(
-                    key,
-                    seq,
-                    ok,
-                    self._value(given, takes, None, key),
-                    output,
-                    code,
-                    message,
-                    model,
-                    None if usage is None else serial.load(usage),
-                    None if seconds is None else round(seconds, 3),
-                    spent.get(id_, NOTHING_SPENT),
-                    "; ".join((*earlier[seq], *([degraded] if degraded else ()))) if seq in earlier else degraded,
-                    {part: decision_of(one, self._reading) for part, one in decided[key].items()}
-                    if key in decided
-                    else {},
-                )
+                spent = self._spent(tx, [row.id for row in rows])
+            yield from self._read(stage, _Page(rows, earlier, decided, spent))
             if len(rows) < MANY:
                 return
             after = rows[-1].seq
+
+    def _spent(self, tx: Transaction, ids: Sequence[int]) -> Mapping[int, Spending]:
+        return tx.calls.of_items(ids) if tx.calls.exist(self._task) else {}
+
+    def _read(self, stage: str, page: _Page) -> Iterator[Result[In, Out]]:
+        """The results of a page, with their values."""
+        takes, makes = self._types.input(stage), self._types.output(stage)
+        rows, earlier, decided, spent = page
+        for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
+            ok = state == ItemState.DONE
+            output: Any
+            try:
+                output = self._value(made, makes, stage, key) if ok else None
+            except BlobGone:
+                raise self._gone([one for one in rows if one.seq >= seq]) from None
+            yield Result(
+                key,
+                seq,
+                ok,
+                self._value(given, takes, None, key),
+                output,
+                code,
+                message,
+                model,
+                None if usage is None else serial.load(usage),
+                None if seconds is None else round(seconds, 3),
+                spent.get(id_, NOTHING_SPENT),
+                "; ".join((*earlier[seq], *([degraded] if degraded else ()))) if seq in earlier else degraded,
+                {part: decision_of(one, self._reading) for part, one in decided[key].items()} if key in decided else {},
+            )
 
     def _value(self, text: str | None, hint: Any, made_by: str | None, key: str) -> Any:
         try:

@@ -12,7 +12,7 @@ from fanfold.engine.tasks.many_items.leftovers import Leftovers, NotReady, clear
 from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.tasks.moving.counts import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.tasks.moving.merge_again import merge_again, overdue_merge
-from fanfold.engine.tasks.moving.sampling import end_sample, is_sample_over
+from fanfold.engine.tasks.moving.sampling import end_sample, is_stopped
 from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, may_try, move
 from fanfold.engine.telemetry.telling import left_stage
 from fanfold.model.lifecycle import ItemState, TaskState
@@ -69,7 +69,7 @@ def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | Task
             return None
         if row.resetting is not None or not may_try(tx, row):
             return None
-        sampled = row if is_sample_over(tx, row) else None
+        sampled = row if is_stopped(tx, row) else None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
             return sampled
         ahead = count_ahead(tx, row)

@@ -20,10 +20,15 @@ def is_sample_over(tx: Transaction, row: TaskRow) -> bool:
     return row.sample is not None and not tx.items.is_sample_open(row.number, row.stage, row.sample)
 
 
+def is_stopped(tx: Transaction, row: TaskRow) -> bool:
+    """Whether nothing more of a task may be claimed: it is closed, or its sample is over."""
+    return row.is_closed or is_sample_over(tx, row)
+
+
 def end_sample(pipelines: Pipelines, actor: str, number: int, tx: Transaction) -> TaskState | None:
     """Pause a task whose sample is over or that is closed; None if it has moved meanwhile, or its whole stage is over."""
     row = tx.tasks.lock(number)
-    if row is None or row.state is not TaskState.ACTIVE or row.resetting is not None or not is_sample_over(tx, row):
+    if row is None or row.state is not TaskState.ACTIVE or row.resetting is not None or not is_stopped(tx, row):
         return None
     if not tx.items.is_open(number, row.stage):
         return None

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from fanfold.engine.credits.settling import refund_undelivered
 from fanfold.engine.redaction import without_keys
 from fanfold.engine.webhooks.notices import tell
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, IllegalMove
-from fanfold.model.lifecycle import TASK_MOVES, TaskState, targets
+from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, TaskState, targets
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Change, TaskRow
 from fanfold.model.text.sentences import say
@@ -105,12 +106,22 @@ def move(
             raise IllegalMove(say("no_such_move", verb=verb, state=target))
         # A move clears the reason why the task was paused or could not move; a pause sets its own reason.
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
-        if row.is_closed:  # In its next state a task is open: if its budget is still used up, it is closed again.
-            written = {"sample": row.opened_sample, **written}
+        if (
+            row.closed_at is not None
+        ):  # In its next state a task is open: if its budget is still used up, it is closed again.
+            written["closed_at"] = None
         if row.start_at is not None:  # Any move ends the wait for its start time.
             written["start_at"] = None
+        if (
+            row.by_parent and verb != "advance"
+        ):  # Whoever moves it now; while on_cancelled runs, it stays cancelled by its parent.
+            written = {"by_parent": None, **written}
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
     record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))
+    refund_undelivered(tx, row, target, actor)
+    is_over = target is None or target in FINISHED_TASKS
+    if is_over and row.parent_item is not None and tx.subtasks.ended(row.number, row.parent_item):
+        tx.announce()
     if target is TaskState.ACTIVE:
         tx.announce()
 

@@ -15,6 +15,7 @@ from fanfold.engine.tasks.recovery.abandoned import remove_abandoned
 from fanfold.engine.tasks.scheduling.fire import fire_due
 from fanfold.engine.tasks.scheduling.start_later import start_due
 from fanfold.engine.tasks.steering.delete import SLICE_SECONDS, late_after, prune, remove_deleted
+from fanfold.engine.tasks.steering.follow_parent import follow_parents
 from fanfold.engine.worker.attempt.settle_batch import poison
 from fanfold.engine.worker.beside.host import is_dead
 from fanfold.model.endings import Ending
@@ -60,7 +61,7 @@ def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: boo
     _try_each(
         actor,
         f"Trying again in {interval:g} s",
-        ("removing deleted tasks", lambda: remove_deleted(store, is_late)),
+        ("removing deleted tasks", lambda: remove_deleted(store, pipelines, actor, is_late)),
         ("pruning", lambda: prune(store, pipelines, actor, is_late=is_late)),
     )
     return found
@@ -82,7 +83,8 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
     recovered = recover(store, actor)
     finish_abandoned(store, actor)
     remove_abandoned(store, actor)
-    return close(store, pipelines, actor) + recovered + begin_due(store, pipelines, actor) > 0
+    followed = follow_parents(store, pipelines, actor, is_late=late_after(SLICE_SECONDS))
+    return close(store, pipelines, actor) + recovered + followed + begin_due(store, pipelines, actor) > 0
 
 
 def begin_due(store: Store, pipelines: Pipelines, actor: str) -> int:
@@ -92,6 +94,10 @@ def begin_due(store: Store, pipelines: Pipelines, actor: str) -> int:
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
     """Whether it is this process's turn in this interval."""
+    if not force:
+        with store.read() as tx:
+            if not tx.recovery.may_take_duty(name, interval):
+                return False
     try:
         return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
     except ClockSetBack as problem:
@@ -118,17 +124,24 @@ def recover(store: Store, actor: str) -> int:
     """Reclaim items from dead or hung workers, and from tasks that no longer want them."""
     settings = store.settings
     bury_dead(store)
+    with store.read() as tx:
+        is_idle = not tx.recovery.anything_runs()
+    if is_idle:  # Three transactions less for an installation with nothing to do.
+        store.transact(_tidy)
+        return 0
     lost = _reclaim(
         store,
         actor,
         lambda tx: tx.recovery.reclaim_dead(settings.lease_seconds, settings.crash_limit),
         say("worker_died"),
+        say("worker_died_before"),
     )
     hung = _reclaim(
         store,
         actor,
         lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
         say("worker_hangs"),
+        say("worker_hangs_before"),
     )
     idle = _until_none_is_left(lambda: store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5)))
     store.transact(_tidy)
@@ -172,7 +185,11 @@ def bury_dead(store: Store) -> None:
         store.transact(lambda tx: tx.workers.leave(worker))  # noqa: B023
 
 
-def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostItem]], why: str) -> list[LostItem]:
+def _reclaim(
+    store: Store, actor: str, take: Callable[[Transaction], list[LostItem]], after: str, before: str
+) -> list[LostItem]:
+    """Take items back; the reason is ``after`` for those that had begun, and ``before`` for those that may not have."""
+
     def reclaim(tx: Transaction) -> list[LostItem]:
         lost = take(tx)
         tx.settling.free_permits([item.id for item in lost])
@@ -189,7 +206,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostIt
                     "lease": item.lease,
                     "outcome": Ending.RECLAIM.outcome,
                     "error_code": "lost",
-                    "error_message": why,
+                    "error_message": after if item.began else before,
                 }
                 for item in lost
             ]
@@ -204,7 +221,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostIt
                     "target": item.state,
                     "stage": item.stage,
                     "item": item.key,
-                    "reason": given_up.get(item.id, why),
+                    "reason": given_up.get(item.id, after if item.began else before),
                 }
                 for item in lost
             ]
@@ -221,7 +238,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostIt
             Ending.RECLAIM.log_word,
             item.stage,
             item.key,
-            why,
+            after if item.began else before,
             "failed as poison" if item.state == ItemState.FAILED else "it runs again",
         )
     return lost

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.recovery.sweep import begin_due, close, recover, take_duty
+from fanfold.engine.worker.attempt.measured import KEPT, Measured
 from fanfold.engine.worker.beside.host import new_worker_id
 from fanfold.engine.worker.loop import Worker
+from fanfold.engine.worker.processes.children import Children
 from fanfold.errors import BadInput
 from fanfold.model.endings import Ending
 from fanfold.model.money.batch import UNREGISTERED
@@ -17,8 +19,15 @@ from fanfold.model.pipelines.pipeline import Pipeline, Stage, Target, by_name
 from fanfold.store.store import Store
 
 MARGIN_SHARE = 0.2
-LONGEST_MARGIN = 2.0
-"""Longest time reserved at the end for handing back running items and leaving."""
+LONGEST_MARGIN = 3.0
+"""Longest time reserved at the end for handing back running items and leaving: what the parts of a worker may take together."""
+CARRIED_AHEAD_SECONDS = 0.3
+"""How much work a process of a carrier claims ahead. It serves one stage, mostly one item at a time, and a turn for each item
+would cost more than a message of Celery. Celery itself prefetches four messages, however long they take."""
+USUAL_SHARE = 0.95
+"""Share of the earlier calls that took at most what is expected of the next one."""
+LONGEST_SHARE = 0.8
+"""Share of the time left at the first claim that a learned duration can take up."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class TickReport:
     recovered: int
     next_due_seconds: float | None
     seconds: float
+    advanced: int = 0
+    """Tasks that got further: an item was finished, failed for good, or began to wait for an external job."""
     too_long: tuple[str, ...] = ()
     """Stages with work that no tick of this length starts, because their ``takes`` is longer."""
 
@@ -44,7 +55,8 @@ class TickReport:
             (self.held, "waiting for a person"),
             (self.handed_back, "handed back"), (self.lost, "lost with their process"), (self.recovered, "recovered"),
         )  # fmt: skip
-        parts = [f"{self.finished} done", *(f"{count} {what}" for count, what in said if count)]
+        tasks = f" of {self.advanced} {'task' if self.advanced == 1 else 'tasks'}" if self.advanced else ""
+        parts = [f"{self.finished} done{tasks}", *(f"{count} {what}" for count, what in said if count)]
         due = "" if self.next_due_seconds is None else f"; next due in {self.next_due_seconds:.0f} s"
         summary = f"{', '.join(parts)} in {self.seconds:.1f} s{due}"
         if self.too_long:
@@ -80,18 +92,62 @@ def tick(
     usable = end - started
     known = by_name(pipelines)
     recovered = _recover(store, known)
+    usual = _usual_seconds(store, known)
+    measured = Measured()
     worker = Worker(
         known.values(),
         store=store,
         concurrency=concurrency,
         name="tick",
         tasks_per_stage=tasks_per_stage,
-        fits=lambda stage: fits(stage, end - time.monotonic()),
+        fits=_fits_until(end, usual, lambda: worker.claimer.has_claimed),
+        measured=measured,
     )
     _carry_batches(store)
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     too_long = worker.claimer.waiting_in(lambda stage: stage.takes > usable)
-    return _report(store, worker, started, recovered=recovered, too_long=too_long)
+    if measured.seconds:
+        store.transact(lambda tx: tx.durations.learn(measured.seconds, KEPT))
+    report = _report(store, worker, started, recovered=recovered, too_long=too_long)
+    return replace(report, advanced=len(measured.tasks))
+
+
+def _fits_until(end: float, usual: Mapping[int, float], has_claimed: Callable[[], bool]) -> Callable[[Stage], bool]:
+    """Make the rule that says whether a call of a stage fits into the time until ``end``.
+
+    What was learned never counts as more than most of the time that was left at the first claim: a stage that was slow once
+    is started at the beginning of the next tick, instead of never again. Opening the database and recovery come before the
+    first claim, and may take up much of a short tick. Only ``takes``, which the pipeline declares, keeps a stage out of
+    short ticks for good.
+    """
+    most = 0.0
+
+    def fits_now(stage: Stage) -> bool:
+        nonlocal most
+        left = end - time.monotonic()
+        if not has_claimed():
+            most = left * LONGEST_SHARE
+        return fits(stage, left, min(usual.get(id(stage), 0.0), most))
+
+    return fits_now
+
+
+def _usual_seconds(store: Store, pipelines: Mapping[str, Pipeline]) -> dict[int, float]:
+    """What calls of each stage have taken lately, at a high quantile, by the identity of the stage."""
+    with store.read() as tx:
+        known = tx.durations.of(list(pipelines))
+    return {
+        id(stage): quantile(seconds)
+        for pipeline in pipelines.values()
+        for stage in pipeline.all_stages()
+        if (seconds := known.get((pipeline.name, stage.name)))
+    }
+
+
+def quantile(seconds: Sequence[float], share: float = USUAL_SHARE) -> float:
+    """The value that this share of the values does not exceed."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
 def work_through(
@@ -102,10 +158,13 @@ def work_through(
     seconds: float,
     concurrency: int,
     name: str,
+    is_over: Callable[[], bool] = lambda: False,
+    children: Children | None = None,
 ) -> TickReport:
     """Claim items of some stages for at most ``seconds``, and return when nothing runs any more: for processes of others.
 
-    Unlike a tick it finishes what it has claimed, however long that takes, and leaves signals to the process it runs in.
+    ``is_over`` ends the claiming earlier. Unlike a tick it finishes what it has claimed, however long that takes, and leaves
+    signals to the process it runs in.
     """
     started = time.monotonic()
     end = started + seconds
@@ -115,8 +174,10 @@ def work_through(
         concurrency=concurrency,
         name=name,
         stages=stages,
-        fits=lambda stage: time.monotonic() < end,
+        fits=lambda stage: time.monotonic() < end and not is_over(),
         outlives_handlers=True,
+        children=children,
+        ahead_seconds=CARRIED_AHEAD_SECONDS,
     )
     worker.run(drain=True)
     return _report(store, worker, started)
@@ -151,9 +212,9 @@ def _next_due(store: Store, seconds: float | None) -> float | None:
     return max(0.0, min(known)) if known else None
 
 
-def fits(stage: Stage, seconds_left: float) -> bool:
-    """Whether a call of the stage usually ends within the time left."""
-    return seconds_left > 0 and stage.takes <= seconds_left
+def fits(stage: Stage, seconds_left: float, usual: float = 0.0) -> bool:
+    """Whether a call of the stage usually ends within the time left: as declared, and as learned."""
+    return seconds_left > 0 and max(stage.takes, usual) <= seconds_left
 
 
 def _recover(store: Store, pipelines: dict[str, Pipeline]) -> int:

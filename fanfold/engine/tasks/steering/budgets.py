@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from fanfold.engine.money.shared_budgets import used_up_budget
 from fanfold.engine.tasks.moving.transitions import Pipelines, move
-from fanfold.engine.tasks.moving.used_up import is_used_up, open_task
+from fanfold.engine.tasks.moving.used_up import open_task
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.amounts import read_amount, told
@@ -67,7 +68,7 @@ def _change(
     assert after is not None
     if row.state is TaskState.PAUSED and _is_over(row, after):
         move(tx, pipelines, row, "resume", TaskState.ACTIVE, actor=actor, values={"reason": None})
-    elif not is_used_up(after):
+    elif used_up_budget(tx, number, row.owner) is None:
         open_task(tx, row)
     tx.batched.wake_for_budget(number, WAITING_CODE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,6 +18,7 @@ from fanfold.engine.tasks.moving.copy_items import TRIES, make_ready
 from fanfold.engine.tasks.moving.counts import Ahead, Begun, StageCounts, count_ahead
 from fanfold.engine.tasks.moving.transitions import Pipelines, mirror_of, move
 from fanfold.engine.tasks.steering.delete import finish_removal, remove
+from fanfold.engine.tasks.steering.gate_answers import take_answer
 from fanfold.engine.tasks.steering.redo import Redo, rerun, retry
 from fanfold.engine.tasks.submitting.submission import check_mapping
 from fanfold.engine.tasks.submitting.unlock import NewInputs, renewed, taken_out
@@ -62,9 +63,9 @@ class Commands:
         check_reason(reason)
         self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
 
-    def resume(self, number: int) -> None:
-        """paused or waiting → active."""
-        self._do(number, "resume", lambda tx, row: self._move(tx, row, "resume", TaskState.ACTIVE))
+    def resume(self, number: int, answer: Mapping[str, Any] | None = None) -> None:
+        """paused or waiting → active. A gate that asks needs an ``answer``, which is checked and stored in this transaction."""
+        self._do(number, "resume", lambda tx, row: self._resume(tx, row, answer))
 
     def cancel(self, number: int, reason: str | None = None) -> None:
         """→ cancelled; if the pipeline has a step on_cancelled, the task is active in it first."""
@@ -159,7 +160,7 @@ class Commands:
     def delete(self, number: int) -> None:
         """Remove the task for good, with its items, events and files."""
         if not self._do(number, "delete", self._delete):
-            finish_removal(self.store, number)
+            finish_removal(self.store, self.pipelines, self.actor, number)
 
     def _do(self, number: int, verb: str, act: PutBack, *, named: bool = False, before: Before | None = None) -> Any:
         """One transaction under the task's lock. ``before`` reads many items ahead, and ``act`` gets its result."""
@@ -213,6 +214,8 @@ class Commands:
             failed = any(tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)) for stage in row.plan.stages)
             facts = replace(facts, failed_items=int(failed), held=held)
         fact = objection(facts, verb) if allowed else ""
+        if allowed and verb == "delete" and row.parent is not None and (parent := tx.tasks.get(row.parent)) is not None:
+            fact = say("delete_parent", parent=parent.id)
         if not allowed or fact:
             raise _Refused(row, fact)
 
@@ -248,10 +251,14 @@ class Commands:
         stage: str | None = None,
         **values: Any,
     ) -> None:
-        stored = {"reason": reason} if verb in ("pause", "resume") else {}
+        stored = {"reason": reason} if verb == "pause" else {}
         move(
             tx, self.pipelines, row, verb, target, actor=self.actor, stage=stage, reason=reason, values=stored | values
         )
+
+    def _resume(self, tx: Transaction, row: TaskRow, answer: Mapping[str, Any] | None) -> None:
+        reason = take_answer(tx, row, answer, self.actor)
+        self._move(tx, row, "resume", TaskState.ACTIVE, reason=reason)
 
     def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None, begun: Begun | None) -> None:
         if row.plan.on_cancelled and self._costs(tx, row, begun) and compensate(tx, row, ON_CANCELLED):
@@ -302,7 +309,7 @@ class Commands:
             following,
             actor=self.actor,
             verb="merge",
-            through_gate=following == target,
+            through_gate=following == target and not following.needs_answer,
             values={"plan": row.plan.to_json()},
             counts=counts,
         )

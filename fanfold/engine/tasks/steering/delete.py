@@ -22,15 +22,18 @@ def remove(tx: Transaction, pipelines: Pipelines, row: TaskRow, verb: str, actor
     move(tx, pipelines, row, verb, None, actor=actor)
     tx.removal.begin(row.number)
     gone = tx.removal.remove_some(row.number) and not tx.removal.files(row.number, 1)
+    gone = gone and not tx.subtasks.children(row.number, 1)
     if gone:
         tx.removal.end(row.number)
     return gone
 
 
-def finish_removal(store: Store, number: int, is_late: Callable[[], bool] = lambda: False) -> bool:
-    """Remove the rest of a deleted task in short transactions; False if the time is up before all is gone.
+def finish_removal(
+    store: Store, pipelines: Pipelines, actor: str, number: int, is_late: Callable[[], bool] = lambda: False
+) -> bool:
+    """Remove the rest of a deleted task in short transactions; False if something is left for the next sweep.
 
-    Files go before the rows that reference them, so that after a crash in between the rows still list them.
+    Its subtasks go too. Files go before the rows that reference them, so that after a crash in between the rows still list them.
     """
     while not store.transact(lambda tx: tx.removal.remove_some(number)):
         if is_late():
@@ -44,17 +47,21 @@ def finish_removal(store: Store, number: int, is_late: Callable[[], bool] = lamb
         store.transact(lambda tx, keys=keys: tx.removal.unname(keys))  # type: ignore[misc]
         if is_late():
             return False
+    from fanfold.engine.tasks.steering.follow_parent import remove_subtasks
+
+    if not remove_subtasks(store, pipelines, actor, number, is_late):
+        return False
     store.transact(lambda tx: tx.removal.end(number))
     return True
 
 
-def remove_deleted(store: Store, is_late: Callable[[], bool]) -> int:
+def remove_deleted(store: Store, pipelines: Pipelines, actor: str, is_late: Callable[[], bool]) -> int:
     """Continue interrupted removals; returns how many tasks are gone now."""
     with store.read() as tx:
         unfinished = tx.removal.unfinished(BATCH)
     gone = 0
     for number in unfinished:
-        gone += finish_removal(store, number, is_late)
+        gone += finish_removal(store, pipelines, actor, number, is_late)
         if is_late():
             break
     return gone
@@ -101,7 +108,7 @@ def _prune_one(store: Store, pipelines: Pipelines, actor: str, number: int, age:
         return False
     task_id, gone = pruned
     if not gone:
-        finish_removal(store, number)
+        finish_removal(store, pipelines, actor, number)
     log.info("[%s] Pruned %s: finished more than %g days ago", actor, task_id, age)
     return True
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fanfold.errors import BadInput, IllegalMove, NotFound
-from fanfold.model.external import EXTERNAL_COMMANDS, ExternalJob, JobState
+from fanfold.model.awaited.external import EXTERNAL_COMMANDS, ExternalJob, JobState
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.text.texts import check_reason

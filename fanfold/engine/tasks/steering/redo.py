@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fanfold.engine.credits.settling import charge_rerun, charge_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.many_items.leftovers import retire
 from fanfold.engine.tasks.many_items.reset_items import LargeReset, Noted, Selection, named, refuse_busy
@@ -63,6 +64,7 @@ def retry(
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
     which = "degraded" if redo.degraded else "failed"
     selection = Selection(wanted, which, redo.keys, overrides, tuple(row.plan.followers(wanted)))
+    charge_retry(tx, row, actor, wanted, keys=redo.keys, degraded=redo.degraded)
     moved, resetting = _put_back(tx, row, selection, noted)
     if redo.stage and not moved:
         raise IllegalMove(say("nothing_to_redo", task=row.id, stage=wanted))
@@ -188,6 +190,7 @@ def rerun(
     """Start over from the first stage of the current ``pipeline``; all later items are removed. LargeReset as for a retry."""
     plan = _plan_now(pipeline, row)
     first = plan.stages[0]
+    charge_rerun(tx, row, actor)
     resetting, put_back, begun = _start_over(tx, row, first.name, noted)
     known = {stage.name for stage in (*row.plan.stages, *plan.stages)}
     retire(tx, row.number, sorted(known - {first.name}))
@@ -215,7 +218,7 @@ def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
     """
     if pipeline is None:
         raise BadInput(say("pipeline_needed", task=row.id, pipeline=row.pipeline), code="pipeline_needed")
-    plan = pipeline.plan()
+    plan = replace(pipeline.plan(), priced=row.plan.priced)
     first, before = plan.stages[0], row.plan.stages[0]
     moved = Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind)
     changed = any(stage.name == first.name and stage.kind is not first.kind for stage in row.plan.stages)

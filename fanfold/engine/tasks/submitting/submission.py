@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from fanfold.engine.tasks.many_items.new_items import KEY_LENGTH
 from fanfold.engine.webhooks.endpoints import check_notify
 from fanfold.errors import BadInput
+from fanfold.model.awaited.subtask import ParentItem
 from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.money.estimates import check_sample
 from fanfold.model.retry import MOST_RETRIES
@@ -52,6 +53,8 @@ class Submission:
     """The same, in seconds from now."""
     notify: Sequence[str] = ()
     """Receivers of webhooks for this task alone: names, or addresses."""
+    parent: ParentItem | None = None
+    """The item that submits it as a subtask."""
     within: Within | None = None
     """What else happens in the transaction that stores the task."""
 

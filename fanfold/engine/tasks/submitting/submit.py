@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fanfold.engine.credits.price import Units, charge, check_balance, is_priced, keys_of, priced
 from fanfold.engine.tasks.many_items.draft import remove_items, write_items
 from fanfold.engine.tasks.many_items.new_items import NewItems, digest_of
 from fanfold.engine.tasks.moving.advance import make_items
 from fanfold.engine.tasks.moving.transitions import described, record
+from fanfold.engine.tasks.steering.gate_answers import check_straight_through
 from fanfold.engine.tasks.submitting import inputs as given
 from fanfold.engine.tasks.submitting.inputs import Described
 from fanfold.engine.tasks.submitting.option_checks import check_options, check_types
@@ -26,6 +28,7 @@ from fanfold.engine.telemetry.telling import submitting
 from fanfold.engine.templates import with_templates
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.credits import PriceWork
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
@@ -103,7 +106,10 @@ def without_secrets(store: Store, pipeline: Pipeline, wanted: Submission) -> tup
 
 def plan_of(pipeline: Pipeline, wanted: Submission) -> Plan:
     """The plan that the task keeps."""
-    return pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
+    plan = pipeline.plan()
+    if wanted.straight_through:
+        check_straight_through(plan)
+    return plan.without_gates() if wanted.straight_through else plan
 
 
 class Making:
@@ -117,6 +123,8 @@ class Making:
         self.task_id = new_id()
         self.new_items = NewItems(store.scratch / f"submit-{self.task_id}.jsonl")
         self.fingerprint: str | None = None
+        self.units: Units = {}
+        """What is charged, in credits, by item key."""
         self._files: list[File] = []
         """Blobs of the inputs."""
         self._folded: list[tuple[int, File]] = []
@@ -149,11 +157,24 @@ class Making:
         self.fingerprint = None if described is None else described.fingerprint(self.new_items.digest)
         if self.wanted.items is None and self.pipeline.item_maker is not None:
             self._take_items(self.pipeline.item_maker(kept, dict(self.wanted.options)), digest=False)
+        self._ask_price(kept)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row |= {"fingerprint": self.fingerprint} | self._start()
+        if self.wanted.parent is not None:
+            row |= {"parent": self.wanted.parent.task, "parent_item": self.wanted.parent.item}
         if self.wanted.notify:
             row["notify"] = json.dumps(list(self.wanted.notify))
         return row
+
+    def _ask_price(self, kept: list[Any]) -> None:
+        if not is_priced(self.store.settings, self.pipeline, self.wanted.owner):
+            return
+        keys = keys_of(self.new_items) if self.new_items.count else ()
+        wanted = self.wanted
+        work = PriceWork(kept, dict(wanted.options), dict(wanted.metadata), wanted.owner, keys)
+        self.units = priced(self.pipeline, work)
+        check_balance(self.store, wanted.owner, self.units)
+        self.plan = replace(self.plan, priced=bool(self.units))
 
     def _start(self) -> dict[str, Any]:
         """The values of a task that starts later."""
@@ -262,6 +283,7 @@ class Making:
         )
         if self.wanted.within is not None:
             self.wanted.within.note(tx, row.id)
+        charge(tx, self.store.settings, row, self.units, self.wanted.actor)
         tx.announce()
         return row
 

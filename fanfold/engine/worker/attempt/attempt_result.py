@@ -63,6 +63,12 @@ class Settlement(NamedTuple):
     """Whether a postponed item waits for a batch of questions."""
     added: tuple[AddedItem, ...] = ()
     """Items that the handler adds to its stage; stored only if the item is finished under its lease."""
+    awaits: tuple[str, ...] = ()
+    """The subtasks that a postponed item waits for, by name."""
+    told: tuple[str, ...] = ()
+    """The subtasks whose failure this attempt has seen, by name; recorded if the item fails."""
+    shared: bool = False
+    """Whether a batch failed or was lost as a whole: the item may not be at fault, and is not given up for it."""
     short: bool = False
     """Whether the machine was short of open files or disk space, or the bucket of the files was away."""
 

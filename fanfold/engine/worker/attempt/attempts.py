@@ -7,7 +7,7 @@ import contextvars
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,11 @@ from fanfold.engine.logs import about, current_attempt
 from fanfold.engine.telemetry.telling import begun, ended
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, Caller
+from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, AnyCall, Caller, Ended
+from fanfold.engine.worker.attempt.measured import Measured
 from fanfold.engine.worker.attempt.threads import Watch
 from fanfold.engine.worker.attempt.unstopped import DEAF_SECONDS
+from fanfold.engine.worker.claiming.ahead import HandlerTimes
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.log_throttle import LogThrottle
 from fanfold.engine.worker.shortages import Shortages
@@ -33,23 +35,27 @@ Held = dict[int, tuple[int, bool]]
 
 NEXT = {Ending.FAIL: "; giving up", Ending.HOLD: " It waits for a person", Ending.RECLAIM: " It runs again"}
 """End of a log line, where it does not depend on the attempt."""
+NOTE_SECONDS = 1.0
+"""An item claimed ahead that has run this long gets its start time in the database."""
 EXTENSION_SECONDS = 60.0
 """Extra time, beyond its limit, for an attempt that is in time although its deadline in the database has passed."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RunningAttempt:
-    """One running attempt."""
+    """One running call: an attempt at one item, or at each item of a batch."""
 
-    call: Call
-    task: asyncio.Task[Settlement]
+    call: AnyCall
+    task: asyncio.Task[Ended]
     started_at: float
     unwanted: str | None = None
     """Set before the task is cancelled: `release` to hand it back, `out_of_time` to hand it back because a tick is over,
     `lost` if its lease is gone, `late` if it took too long."""
     over: bool = False
-    span: Any = None
-    """Its span, where telemetry is on."""
+    unnoted: bool = False
+    """Whether the database does not know yet that it began."""
+    spans: Sequence[Any] = ()
+    """The span of each item, where telemetry is on."""
 
 
 class Attempts:
@@ -64,18 +70,23 @@ class Attempts:
         check_files: Callable[[], None] = lambda: None,
         *,
         tells: bool = False,
+        measured: Measured | None = None,
     ) -> None:
+        self.measured = measured
         self.stats = WorkerStats()
+        self.times = HandlerTimes()
+        self.on_free: Callable[[], None] = lambda: None
+        """Called when an attempt has ended, so that a waiting item can start in its slot."""
         self.endings: Counter[Ending] = Counter()
         self._caller = caller
         self._worker = worker
         self._tells = tells
-        self._wake = wake
+        self.wake = wake
         self.shortages = Shortages(worker, scratch, check_files)
+        self._all: dict[RunningAttempt, None] = {}
+        """All that run, including those that lost their lease because this worker claimed their item again meanwhile."""
         self._running: dict[int, RunningAttempt] = {}
         """The attempt that holds each item's lease, as far as this worker knows."""
-        self._superseded: list[RunningAttempt] = []
-        """Attempts that lost their lease because this same worker claimed their item again while they ran."""
         self._settled: deque[Settlement] = deque()
         # The watchdog's thread takes from it too.
         self._lost_claims: dict[int, int] = {}
@@ -89,7 +100,7 @@ class Attempts:
         self._out_of_time: OutOfTime | None = None
 
     def __len__(self) -> int:
-        return len(self._running) + len(self._superseded)
+        return len(self._all)
 
     @property
     def settled(self) -> int:
@@ -114,7 +125,7 @@ class Attempts:
         """All running attempts; from any thread."""
         while True:
             try:
-                return [*self._running.values(), *self._superseded]
+                return list(self._all)
             except RuntimeError:  # Changed meanwhile.
                 continue
 
@@ -122,35 +133,40 @@ class Attempts:
         """The attempt that a task of the loop runs; from any thread."""
         return next((one for one in self.all() if one.task is task), None)
 
+    def running_in(self, pair: tuple[str, str]) -> int:
+        """Running attempts of one (pipeline, stage)."""
+        return self._per_stage.get(pair, 0)
+
     def per_stage(self) -> Counter[tuple[str, str]]:
-        """Running attempts per (pipeline, stage)."""
+        """Running calls per (pipeline, stage)."""
         return Counter(self._per_stage)
 
     def per_task(self) -> Counter[int]:
-        """Running attempts per task."""
+        """Running calls per task."""
         return Counter(self._per_task)
 
-    def room(self, free: int) -> Room:
-        """What may be claimed in addition to what runs."""
+    def room(self, slots: int, ahead: dict[tuple[str, str], int] | None = None) -> Room:
+        """What may be claimed in addition to what runs: for free slots, and ahead of them."""
         suspects = max(0, SUSPECTS_AT_ONCE - len(self._suspects))
-        return Room(free, self.per_stage(), suspects, self._caller.isolates_suspects)
+        return Room(slots, self.per_stage(), suspects, self._caller.isolates_suspects, ahead or {})
 
-    def start(self, call: Call) -> None:
-        """Start one attempt."""
+    def start(self, call: AnyCall) -> None:
+        """Start one call."""
         in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
         if in_loop:
             call.time.begin()
         run = call.run_async() if in_loop else self._caller.run(call)
         context = contextvars.copy_context()
         context.run(current_attempt.set, (call, self._worker))  # Lines logged inside the attempt then carry its fields.
-        span = context.run(begun, call, self._worker()) if self._tells else None
+        spans = [context.run(begun, part, self._worker()) for part in call.parts] if self._tells else ()
         task = asyncio.get_running_loop().create_task(run, context=context)
-        attempt = RunningAttempt(call, task, now, span=span)
+        attempt = RunningAttempt(call, task, now, unnoted=call.claimed.ahead, spans=spans)
         self._watch_time(call.time.due(now))
-        if (earlier := self._running.get(call.claimed.id)) is not None:
-            self._superseded.append(earlier)
-            self._end(earlier, "lost")
-        self._running[call.claimed.id] = attempt
+        self._all[attempt] = None
+        for part in call.parts:
+            if (earlier := self._running.get(part.claimed.id)) is not None:
+                self._end(earlier, "lost", part.claimed.id)
+            self._running[part.claimed.id] = attempt
         _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
         _count(self._per_task, call.claimed.task, 1)
         if call.claimed.crashes and self._caller.is_suspect(call):
@@ -175,9 +191,21 @@ class Attempts:
         for attempt in self.all():
             self._end(attempt, "lost")
 
-    def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
+    def unnoted(self) -> list[dict[str, Any]]:
+        """Attempts whose start the database should know by now, as rows for ``note_begun``; each is returned once."""
+        now = time.monotonic()
+        long = [one for one in self._running.values() if one.unnoted and now - one.started_at >= NOTE_SECONDS]
+        for one in long:
+            one.unnoted = False
+        claimed = [(one.call.claimed, now - one.started_at) for one in long]
+        return [{"id": one.id, "lease": one.lease, "began": seconds} for one, seconds in claimed]
+
+    def compare(
+        self, held: Held, asked_at: float, *, turning: bool, waiting: Set[int] = frozenset()
+    ) -> list[dict[str, int]]:
         """Cancel attempts that were taken away or are no longer wanted; returns lost claims.
 
+        ``waiting`` are items claimed ahead that have not begun.
         Attempts that started after the query are not in its answer, and are left alone until the next one.
         A lost claim runs here according to the database, but this worker does not know it: the commit succeeded and its
         answer got lost. It must be seen twice, and not during a turn, before it is handed back.
@@ -186,11 +214,11 @@ class Attempts:
             if attempt.started_at >= asked_at:
                 continue
             lease, wanted = held.get(item, (None, False))
-            if lease != attempt.call.claimed.lease:
-                self._end(attempt, "lost")
+            if lease != attempt.call.lease_of(item):
+                self._end(attempt, "lost", item)
             elif not wanted:
-                self._end(attempt, "release")
-        here = set(self._running) | {one.claimed.id for one in list(self._settled)}
+                self._end(attempt, "release", item)
+        here = set(self._running) | {one.claimed.id for one in list(self._settled)} | waiting
         lost_claims = {} if turning else {item: lease for item, (lease, _) in held.items() if item not in here}
         confirmed = [
             {"id": item, "lease": lease} for item, lease in lost_claims.items() if self._lost_claims.get(item) == lease
@@ -209,8 +237,8 @@ class Attempts:
         """End the attempts that are late, and extend the deadlines of those whose time stood still."""
         self._timer, now = None, time.monotonic()
         next_due: float | None = None
-        in_time: list[Call] = []
-        for attempt in list(self._running.values()):
+        in_time: list[AnyCall] = []
+        for attempt in self.all():
             limit = attempt.call.time
             due = limit.due(now)
             if due is not None and due <= now:
@@ -229,14 +257,14 @@ class Attempts:
         if attempt.over or attempt.task.done():
             return
         call = attempt.call
-        what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+        what = f"{call.stage.name} {call.name} of {call.row.id}"
         log.warning("%s does not end; abandoning it", what, extra=about(call, self._worker()))
         self._caller.unstopped.note(call)
         asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
         self._ended(attempt, attempt.task)
 
-    def _ended(self, attempt: RunningAttempt, task: asyncio.Task[Settlement]) -> None:
-        """Collect the settlement of an attempt that has ended; with a lost lease there is nothing to settle."""
+    def _ended(self, attempt: RunningAttempt, task: asyncio.Task[Ended]) -> None:
+        """Collect the settlements of a call that has ended; with a lost lease there is nothing to settle."""
         if attempt.over:
             self._caller.unstopped.clear(attempt.call)
             if not task.cancelled():
@@ -246,45 +274,67 @@ class Attempts:
         call = attempt.call
         if task.done():
             self._caller.unstopped.clear(call)
-        holds_lease = self._running.get(call.claimed.id) is attempt
-        if holds_lease:
-            del self._running[call.claimed.id]
-            self._suspects.discard(call.claimed.id)
-        else:
-            self._superseded.remove(attempt)
+        del self._all[attempt]
         _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)
         _count(self._per_task, call.claimed.task, -1)
-        settlement = self._settlement(attempt)
-        if attempt.span is not None:
-            seconds = time.monotonic() - attempt.started_at
-            ended(attempt.span, call, settlement if holds_lease else None, seconds)
-        if settlement is not None and holds_lease:
-            now, ending = time.monotonic(), settlement.ending
-            self._say(call, settlement)
-            self.endings[ending] += 1
-            if settlement.short:
-                self.shortages.note()
-            if ending in (Ending.FINISH, Ending.FAIL):
-                self.stats.add(ending is Ending.FINISH, now, now - attempt.started_at)
-            self._settled.append(settlement)
-        elif attempt.call.work.usage is not None:
-            self._settled.append(attempt.call.release()._replace(ending=Ending.LOST))
-        self._wake()
+        if (piled_up := self._watch.look(call.stage.name, len(self._all))) is not None:
+            log.warning("[%s] %s", self._worker(), piled_up)
+        ended_at = time.monotonic()
+        settled, parts = self._settlements(attempt), call.parts
+        seconds = (ended_at - attempt.started_at) / len(parts)
+        for number, part in enumerate(parts):
+            kept = self._collect(attempt, part, settled[number] if settled else None, ended_at, seconds)
+            if attempt.spans:
+                ended(attempt.spans[number], part, kept, ended_at - attempt.started_at)
+        if settled:
+            is_paid = any(part.work.usage is not None for part in parts)
+            self.times.add((call.row.pipeline, call.stage.name), ended_at - attempt.started_at, is_paid=is_paid)
+        self.on_free()
+        self.wake()
 
-    def _settlement(self, attempt: RunningAttempt) -> Settlement | None:
+    def _collect(
+        self, attempt: RunningAttempt, part: Call, settlement: Settlement | None, now: float, seconds: float
+    ) -> Settlement | None:
+        """Collect the settlement of one item; None if its lease is lost. What it spent counts in any case."""
+        item = part.claimed.id
+        if holds_lease := self._running.get(item) is attempt:
+            del self._running[item]
+            self._suspects.discard(item)
+        if settlement is None or not holds_lease:
+            if part.work.usage is not None:
+                self._settled.append(part.release()._replace(ending=Ending.LOST))
+            return None
+        ending = settlement.ending
+        if ending is not Ending.FINISH or log.isEnabledFor(logging.DEBUG):
+            self._say(part, settlement)
+        self.endings[ending] += 1
+        if self.measured is not None:
+            pair = (part.row.pipeline, part.stage.name)
+            self.measured.note(pair, part.claimed.task, ending, now - attempt.started_at)
+        if settlement.short:
+            self.shortages.note()
+        if ending in (Ending.FINISH, Ending.FAIL):
+            self.stats.add(ending is Ending.FINISH, now, seconds)
+        self._settled.append(settlement)
+        return settlement
+
+    def _settlements(self, attempt: RunningAttempt) -> list[Settlement]:
+        """The settlement of each item; none if the leases are lost."""
+        call = attempt.call
         if attempt.task.cancelled() or not attempt.task.done():
             if attempt.unwanted == "late":
-                return attempt.call.time_out()
+                return _listed(call.time_out())
             cut_off = self._out_of_time if attempt.unwanted == "out_of_time" else None
-            released = attempt.call.release(out_of_time=cut_off)
-            return None if attempt.unwanted == "lost" else released
+            released = call.release(out_of_time=cut_off)
+            return [] if attempt.unwanted == "lost" else _listed(released)
         error = attempt.task.exception()
-        return attempt.task.result() if error is None else attempt.call.fail(error)
+        return _listed(attempt.task.result() if error is None else call.fail(error))
 
-    def _end(self, attempt: RunningAttempt, unwanted: str) -> None:
-        if attempt.unwanted is None:
+    def _end(self, attempt: RunningAttempt, unwanted: str, item: int | None = None) -> None:
+        """Stop a call. A batch that loses one item continues for the others; that item is only marked as not wanted."""
+        if attempt.unwanted is None and (item is None or len(attempt.call.parts) == 1 or attempt.call.stop(item)):
             call, why = attempt.call, "no longer ours" if unwanted == "lost" else "no longer wanted"
-            what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+            what = f"{call.stage.name} {call.name} of {call.row.id}"
             log.info("[%s] Stopping %s: %s", self._worker(), what, why, extra=about(call))
             self._cancel(attempt, unwanted)
 
@@ -296,8 +346,6 @@ class Attempts:
 
     def _say(self, call: Call, settlement: Settlement) -> None:
         """Log what happens next; normal endings only at debug level."""
-        if (piled_up := self._watch.look(call.stage.name, len(self._running))) is not None:
-            log.warning("[%s] %s", self._worker(), piled_up)
         ending = settlement.ending
         if not ending.warns and not log.isEnabledFor(logging.DEBUG):
             return
@@ -316,6 +364,10 @@ class Attempts:
         limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit
         tries = f"({call.claimed.failures + 1} of {limit})" if settlement.counted else "(not counted)"
         return f"; trying again in {settlement.delay:.1f} s {tries}"
+
+
+def _listed(ended: Ended) -> list[Settlement]:
+    return ended if isinstance(ended, list) else [ended]
 
 
 def _count(counts: dict[Any, int], key: Any, change: int) -> None:

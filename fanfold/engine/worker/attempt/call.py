@@ -6,11 +6,12 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, LookLater
+from fanfold.engine.handlers.subtask import LOOK_AGAIN_SECONDS, AwaitSubtasks
 from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.tasks.many_items.new_items import NewItems
@@ -56,7 +57,7 @@ Found = TypeVar("Found")
 class Call:
     """One attempt: a claimed item with its stage and pipeline."""
 
-    outcome: Settlement | None = None
+    outcomes: Sequence[Settlement] = ()
     """How it ended in its thread or child, known even while the loop is blocked."""
 
     def __init__(
@@ -92,25 +93,56 @@ class Call:
         )
         self.work._clock = self.time
 
+    @property
+    def parts(self) -> list[Call]:
+        """Its only item; a batch has several."""
+        return [self]
+
+    @property
+    def name(self) -> str:
+        """Its item in a log line."""
+        return self.claimed.key
+
+    def lease_of(self, _item: int) -> int | None:
+        """The lease of its item."""
+        return self.claimed.lease
+
+    def stop(self, _item: int | None = None) -> bool:
+        """Mark its item as no longer wanted."""
+        self.work._stop.set()
+        return True
+
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """The handler's arguments; HoldItem if the code has changed the kind of the stage meanwhile."""
-        for planned in self.row.plan.stages:  # A plain loop for speed: it runs for every item.
-            if planned.name == self.stage.name and planned.kind is not self.stage.kind:
-                raise self._other_kind(planned)
+        self.check_kind()
         if self.with_arguments and isinstance(self.work, TaskWork):
             first = next(iter(inspect.signature(self.stage.handler).parameters), None)
             return [*([self.work] if first == "task" else []), *typed_values.arguments(self.work)], self.work.options
         if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
             return [self.work, self.work.results()], {}
-        if isinstance(self.work, ItemWork) and (
-            self.types.makes(self.claimed.input, self.stage.name) or self._input_is_elsewhere()
-        ):
-            self.work._read_input()  # Before the handler runs and pays for anything.
+        self.read_input()
         return [self.work], {}
 
-    def _input_is_elsewhere(self) -> bool:
-        """Whether the item's input must be fetched from a bucket."""
-        return self.store.shelf.is_remote and (self.claimed.input or "").startswith(LARGE_START)
+    def check_kind(self) -> None:
+        """HoldItem if the code has changed the kind of the stage since the task was submitted."""
+        for planned in self.row.plan.stages:  # A plain loop for speed: it runs for every item.
+            if planned.name == self.stage.name and planned.kind is not self.stage.kind:
+                raise self._other_kind(planned)
+
+    def read_input(self) -> None:
+        """Read an input that may turn out to be unreadable, before the handler runs and pays for anything."""
+        text, work = self.claimed.input, self.work
+        is_elsewhere = self.store.shelf.is_remote and text is not None and text.startswith(LARGE_START)
+        if isinstance(work, ItemWork) and (is_elsewhere or self.types.makes(text, self.stage.name)):
+            work._read_input()
+
+    def beside(self, claimed: Claimed) -> Call:
+        """The same for another item of the same batch, before anything has happened to this one: all but the item is shared."""
+        part = Call.__new__(Call)
+        part.__dict__.update(self.__dict__)
+        part.claimed = claimed
+        part.work = self.work._beside(claimed)
+        return part
 
     async def run_in_child(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
@@ -193,6 +225,10 @@ class Call:
             return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, **self._cost())
         if isinstance(error, AwaitBatch):
             return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, in_batch=True, **self._cost())
+        if isinstance(error, AwaitSubtasks):
+            return Settlement(
+                self.claimed, Ending.POSTPONE, delay=LOOK_AGAIN_SECONDS, awaits=error.names, **self._cost()
+            )
         if isinstance(error, PauseTask):
             return self.release(pause=clean(said_by(error) or say("no_reason_given"), 1_000))
         if isinstance(error, Unreadable):
@@ -221,7 +257,8 @@ class Call:
             cost = self._cost()
         except BadInput:
             cost = {}
-        return failed(self.claimed, self.stage, error, self.row.retry_limit)._replace(**cost)
+        told = self.work.failed_subtasks
+        return failed(self.claimed, self.stage, error, self.row.retry_limit)._replace(**cost, told=told)
 
     def time_out(self) -> Settlement:
         """The settlement for an attempt that took too long."""
@@ -266,6 +303,6 @@ def _steering(error: BaseException) -> BaseException:
     if isinstance(error, NotAsked):
         return error.reason
     if isinstance(error, BaseExceptionGroup):
-        found = error.subgroup((NotAsked, AwaitBatch))
+        found = error.subgroup((NotAsked, AwaitBatch, AwaitSubtasks))
         return error if found is None else _steering(found.exceptions[0])
     return error

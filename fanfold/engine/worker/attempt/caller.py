@@ -10,6 +10,7 @@ from typing import Any
 
 from fanfold.engine.tasks.moving.split import refused, write_split
 from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.threads import Threads
 from fanfold.engine.worker.attempt.time_limit import Held
@@ -22,10 +23,12 @@ from fanfold.model.plan import Kind
 from fanfold.model.shortage import told
 from fanfold.store.database_errors import REFUSED
 from fanfold.store.items.claim import SUSPECT_CRASHES
-from fanfold.store.store import Store
+from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.worker")
-
+AnyCall = Call | BatchCall
+Ended = Settlement | list[Settlement]
+"""How a call ended: with one settlement, or in a batch with one per item."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 SUSPECTS_AT_ONCE = 2
@@ -54,7 +57,7 @@ class Caller:
         self._functions = asyncio.Semaphore(self.children.at_once)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
-    def runs_in_loop(self, call: Call) -> bool:
+    def runs_in_loop(self, call: AnyCall) -> bool:
         """Whether it is a coroutine for the worker's own loop, which can skip the overhead of `run`."""
         plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
         return plain and not call.stage.isolate and not self.is_suspect(call)
@@ -65,12 +68,13 @@ class Caller:
             return stage.isolate
         return stage.isolates(self._isolate) and is_reachable(stage)
 
-    async def run(self, call: Call) -> Settlement:
+    async def run(self, call: AnyCall) -> Ended:
         """Run one attempt from start to settlement. If a split yields many items, they are written here."""
         settlement = await self._run_in_turn(call)
         call.time.end()
-        if settlement.new_items is None or settlement.new_items.fits_one_chunk:
+        if isinstance(settlement, list) or settlement.new_items is None or settlement.new_items.fits_one_chunk:
             return settlement
+        assert isinstance(call, Call), "only a split makes items"
         return await self._write(call, settlement)
 
     async def _write(self, call: Call, one: Settlement) -> Settlement:
@@ -100,7 +104,7 @@ class Caller:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    async def _run_in_turn(self, call: Call) -> Settlement:
+    async def _run_in_turn(self, call: AnyCall) -> Ended:
         """Run a suspect when a slot for suspects is free; hand it back if it waits too long."""
         if not self.is_suspect(call):
             return await self._run(call)
@@ -115,7 +119,7 @@ class Caller:
             self._suspects.release()
 
     async def run_in_child(
-        self, call: Call, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+        self, call: AnyCall, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         """Run a plain function in a child process; at most as many at once as there are cores, or as the settings say."""
 
@@ -140,7 +144,7 @@ class Caller:
             self.children.give_back(child)
             return found
 
-    async def _run(self, call: Call) -> Settlement:
+    async def _run(self, call: AnyCall) -> Ended:
         try:
             if self.isolates(call.stage) or self.is_suspect(call):
                 try:
@@ -162,7 +166,7 @@ class Caller:
         self.threads.close()
         self.children.close()
 
-    def is_suspect(self, call: Call) -> bool:
+    def is_suspect(self, call: AnyCall) -> bool:
         """Whether processes died more than once while they ran the item, so that it may be the cause."""
         return call.claimed.crashes >= SUSPECT_CRASHES and self.isolates_suspects(call.stage)
 
@@ -172,30 +176,28 @@ class Caller:
             return False
         return stage.can_be_isolated and is_reachable(stage)
 
-    async def _in_thread(self, call: Call) -> Settlement:
-        def run() -> Settlement:
+    async def _in_thread(self, call: AnyCall) -> Ended:
+        def run() -> Ended:
             call.time.begin()  # Start the time here and not earlier: the call may have waited for a thread.
-            call.outcome = call.run_sync()
-            return call.outcome
+            return _noted(call, call.run_sync())
 
         future = self.threads.submit(run)
         try:
-            settlement: Settlement = await asyncio.wrap_future(future)
+            settlement: Ended = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            call.work._stop.set()
+            call.stop()
             self.unstopped.watch(call, future)
             raise
         return settlement
 
-    async def _in_child(self, call: Call) -> Settlement:
+    async def _in_child(self, call: AnyCall) -> Ended:
         child = self.children.take()
 
-        def run() -> Settlement:
-            call.outcome = child.call(call, call.time.begin, partial(self._ask_for_time, call))
-            return call.outcome
+        def run() -> Ended:
+            return _noted(call, child.call(call, call.time.begin, partial(self._ask_for_time, call)))
 
         try:
-            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
+            settlement: Ended = await asyncio.wrap_future(self.threads.submit(run))
         except BaseException:
             self.children.discard(child)
             self.threads.submit(lambda: _tell_external_jobs(call))
@@ -203,10 +205,10 @@ class Caller:
         self.children.give_back(child)
         return settlement
 
-    def extend_deadlines(self, calls: Sequence[Call], worker: str, seconds: float) -> None:
+    def extend_deadlines(self, calls: Sequence[AnyCall], worker: str, seconds: float) -> None:
         """Extend the deadlines of attempts that are not late because their time stood still: the sweep knows only the limit."""
         store, longest = calls[0].store, max(call.time.seconds or 0.0 for call in calls)
-        items = [call.claimed.id for call in calls]
+        items = [part.claimed.id for call in calls for part in call.parts]
 
         def extend() -> None:
             try:
@@ -216,23 +218,39 @@ class Caller:
 
         self.threads.submit(extend)
 
-    def _ask_for_time(self, call: Call) -> None:
+    def _ask_for_time(self, call: AnyCall) -> None:
         """Extend the deadline while a child starts slowly: the sweep knows only the time limit and would see a hung item."""
         seconds = call.store.settings.child_start_seconds
-        what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+        what = f"{call.stage.name} {call.name} of {call.row.id}"
         log.warning("The child process for %s takes long to start; it has %g s for that", what, seconds)
+
+        def put_off(tx: Transaction) -> None:
+            for part in call.parts:
+                tx.settling.put_off_deadline(part.claimed.id, part.claimed.lease, seconds)
+
         try:
-            call.store.transact(lambda tx: tx.settling.put_off_deadline(call.claimed.id, call.claimed.lease, seconds))
+            call.store.transact(put_off)
         except DatabaseProblem as problem:
             log.warning("Could not ask for more time for %s: %s", what, problem)
 
 
-def _tell_external_jobs(call: Call) -> None:
+def _noted(call: AnyCall, ended: Ended) -> Ended:
+    """Record how a call ended where the watchdog sees it."""
+    call.outcomes = ended if isinstance(ended, list) else [ended]
+    return ended
+
+
+def _tell_external_jobs(call: AnyCall) -> None:
     """Record that the process that was starting external jobs for this attempt is gone, although its worker is alive.
 
     Otherwise the next attempt would wait for a call that nobody makes. What the process wrote before it was killed stays.
     """
+
+    def cut_off(tx: Transaction) -> None:
+        for part in call.parts:
+            tx.externals.cut_off(part.claimed.id, part.claimed.lease)
+
     try:
-        call.store.transact(lambda tx: tx.externals.cut_off(call.claimed.id, call.claimed.lease))
+        call.store.transact(cut_off)
     except DatabaseProblem as problem:
         log.warning("Could not record that the child process of %s is gone: %s", call.row.id, problem)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from fanfold.engine.webhooks.notices import tell_held
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean
+from fanfold.engine.worker.attempt.own_costs import charge
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.money.amounts import parts_of, told
-from fanfold.model.money.budgets import WARN_AT
 from fanfold.model.money.usage import ledger
 from fanfold.model.text.sentences import say
 from fanfold.store.rows.money.answers import OWN, TAKEN
-from fanfold.store.rows.money.budgets import Settled, task_scope
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0
 """Seconds; a later time cannot be stored."""
 NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
+MOST_CRASHES = 32_767
+"""The crash limit for an item that was lost with a batch."""
 FIRST_KEPT = 20
 """Uncounted failures stored per item; after these only the 32nd, the 64th …, because a rate limit may last for days."""
 
@@ -59,7 +60,7 @@ def settle(
         settled = {(one.claimed.id, one.claimed.lease) for one in batch if one.claimed.id in moved | handed_back}
         paid += _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
     if paid:
-        spent_out = _charge(tx, paid)
+        spent_out = charge(tx, paid)
         if used_up is not None:
             used_up |= spent_out
     permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved | handed_back]
@@ -76,7 +77,7 @@ def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[
     """
     if not left:
         return set()
-    rows = [{"id": one.claimed.id, "lease": one.claimed.lease} for one in left]
+    rows = [_move_row(one, 0) for one in left]
     done = tx.settling.release(tx.settling.unlocked(rows))
     group = [one._replace(ending=Ending.RELEASE, output=None, new_items=None) for one in left if one.claimed.id in done]
     _keep(tx, Ending.RELEASE, group, worker)
@@ -93,38 +94,6 @@ def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> list[Settlement
     rows = [_own_call(one, Ending.LOST) for one in new]
     tx.calls.add([row for row in rows if row is not None])
     return new
-
-
-def _charge(tx: Transaction, spent: Sequence[Settlement]) -> set[int]:
-    """Count what handlers say they have spent themselves in the budgets of their tasks, in the order of the tasks.
-
-    Returns the tasks whose budget is used up.
-    """
-    sums: dict[int, int] = {}
-    for one in spent:
-        cost = ledger(json.loads(one.usage or "{}"))["cost"]
-        if cost:
-            sums[one.claimed.task] = sums.get(one.claimed.task, 0) + parts_of(cost)
-    warned: list[dict[str, Any]] = []
-    used_up = set[int]()
-    for task, amount in sorted(sums.items()):
-        for budget in tx.budgets.settle([task_scope(task)], 0, amount):
-            warned += _warnings(task, amount, budget)
-            used_up |= {task} if budget.spent >= budget.cap else set()
-    tx.events.add(warned)
-    return used_up
-
-
-def _warnings(task: int, cost: int, budget: Settled) -> list[dict[str, Any]]:
-    """Events that say that what handlers spend themselves has nearly used up a budget, or all of it."""
-    before, spent, cap = budget.spent - cost, told(budget.spent), told(budget.cap)
-    reasons = []
-    if before < WARN_AT * budget.cap <= budget.spent:
-        share = round(100 * budget.spent / max(1, budget.cap))
-        reasons.append(say("budget_warning", share=share, spent=spent, cap=cap))
-    if before < budget.cap <= budget.spent:
-        reasons.append(say("budget_own_exceeded", spent=spent, cap=cap))
-    return [{"task": task, "actor": "budget", "verb": "budget", "reason": reason} for reason in reasons]
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
@@ -156,14 +125,17 @@ def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[
 
 
 def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
+    claimed = one.claimed
+    began = None if claimed.begun_at is None else time.monotonic() - claimed.begun_at
     if one.ending is Ending.FINISH:
-        return {"id": one.claimed.id, "lease": one.claimed.lease}
+        return {"id": claimed.id, "lease": claimed.lease, "began": began}
     return {
-        "id": one.claimed.id,
-        "lease": one.claimed.lease,
+        "id": claimed.id,
+        "lease": claimed.lease,
+        "began": began,
         "delay": min(max(0.0, one.delay), LONGEST_WAIT),
         "counted": int(one.counted),
-        "limit": crash_limit,
+        "limit": MOST_CRASHES if one.shared else crash_limit,
     }
 
 
@@ -180,6 +152,11 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
     if ending is Ending.HOLD:
         tx.settling.put_data([{"item": one.claimed.id, "hold": one.hold} for one in group])
         tell_held(tx, {one.claimed.task: one.hold or "" for one in group if _is_told(one)})
+    for one in group:
+        if one.awaits:
+            tx.subtasks.wait(one.claimed.id, one.awaits)
+        if one.told and ending is Ending.FAIL:
+            tx.subtasks.tell(one.claimed.id, one.told)
     if batched := [one.claimed.id for one in group if one.in_batch]:
         tx.batched.settle_waits(batched)
     if ending.warns:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -20,6 +20,8 @@ log = logging.getLogger("fanfold.worker")
 Job = tuple[Callable[[], Any], "Future[Any]"]
 MANY_THREADS = 100
 """Number of threads, besides those that run handlers, at which a warning is logged."""
+MOST_AT_ONCE = min(32, (os.cpu_count() or 1) + 4)
+"""Most calls of `asyncio.to_thread` at the same time, as in the standard library."""
 LEAVE_SECONDS = 0.5
 """How long a worker's process waits at its end for threads that are about to end."""
 
@@ -114,6 +116,41 @@ class Watch:
             f"{spare} threads more than its work needs, most of them since calls of {worst}: does it start threads that "
             "never end? Have it end them, or set isolate=True: a child process is replaced now and then"
         )
+
+
+class LoopExecutor(ThreadPoolExecutor):
+    """The pool of a worker's loop for `asyncio.to_thread`. The standard one waits at the end for calls that nobody awaits."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(1)  # Starts no thread: the base class is there because the loop insists on it.
+        self._pool = Threads(name)
+        self._lock = threading.Lock()
+        self._waiting: deque[Job] = deque()
+        self._busy = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a call as soon as a thread is free."""
+        future: Future[Any] = Future()
+        with self._lock:
+            self._waiting.append((partial(fn, *args, **kwargs), future))
+            if self._busy < MOST_AT_ONCE:
+                self._busy += 1
+                self._pool.submit(self._run)
+        return future
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._busy -= 1
+                    return
+                function, future = self._waiting.popleft()
+            if future.set_running_or_notify_cancel():
+                _answer(function, future)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let idle threads end. Busy ones are left behind: what they work on was handed back."""
+        self._pool.close()
 
 
 def leave_threads_behind(name: str) -> None:

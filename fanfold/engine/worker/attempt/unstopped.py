@@ -19,7 +19,7 @@ from fanfold.store.store import Store, Transaction
 
 if TYPE_CHECKING:
     from fanfold.engine.worker.attempt.attempts import RunningAttempt
-    from fanfold.engine.worker.attempt.call import Call
+    from fanfold.engine.worker.attempt.caller import AnyCall
 
 log = logging.getLogger("fanfold.worker")
 DEAF_SECONDS = 5.0
@@ -33,7 +33,7 @@ class UnstoppedHandlers:
         self.worker: Callable[[], str] = lambda: ""
         self._store = store
         self._threads = threads
-        self._noted: dict[int, tuple[str, Call]] = {}
+        self._noted: dict[int, tuple[str, AnyCall]] = {}
         """The worker's id at the time and the call, by the identity of the call."""
         self._unwanted_since: dict[int, float] = {}
         self._watched: set[Future[Any]] = set()
@@ -43,42 +43,52 @@ class UnstoppedHandlers:
         """Whether a handler that was told to stop still runs in a thread."""
         return bool(self._watched)
 
-    def watch(self, call: Call, future: Future[Any]) -> None:
+    def watch(self, call: AnyCall, future: Future[Any]) -> None:
         """Note the handler of a thread if it has not ended in time, and that it has, once it has."""
         self._watched.add(future)
         future.add_done_callback(self._watched.discard)
         asyncio.get_running_loop().call_later(DEAF_SECONDS, self._look, call, future)
 
-    def _look(self, call: Call, future: Future[Any]) -> None:
+    def _look(self, call: AnyCall, future: Future[Any]) -> None:
         if not future.done():
             self.note(call)
             future.add_done_callback(lambda _: self.clear(call))
 
-    def note(self, call: Call) -> None:
+    def note(self, call: AnyCall) -> None:
         """Record that the handler of this call does not stop."""
         worker = self.worker()
         self._noted[id(call)] = (worker, call)
         log.warning(
             "[%s] %s %s of %s was told to stop and runs on: it cannot be stopped here. Call check() in its loop, or set "
             "isolate=True (FANFOLD_ISOLATE=functions for all `def` handlers)",
-            worker, call.stage.name, call.claimed.key, call.row.id,
+            worker, call.stage.name, call.name, call.row.id,
         )  # fmt: skip
-        self._write(lambda tx: tx.unstopped.note(worker, call.claimed), lambda: id(call) in self._noted)
 
-    def clear(self, call: Call) -> None:
+        def write(tx: Transaction) -> None:
+            for part in call.parts:
+                tx.unstopped.note(worker, part.claimed)
+
+        self._write(write, lambda: id(call) in self._noted)
+
+    def clear(self, call: AnyCall) -> None:
         """Record that it has ended after all; nothing for a call that was never noted."""
         worker, _ = self._noted.pop(id(call), ("", None))
         self._unwanted_since.pop(id(call), None)
-        if worker:
-            self._write(lambda tx: tx.unstopped.clear(worker, call.claimed))
+        if not worker:
+            return
+
+        def write(tx: Transaction) -> None:
+            for part in call.parts:
+                tx.unstopped.clear(worker, part.claimed)
+
+        self._write(write)
 
     def look_while_blocked(self, running: Iterable[RunningAttempt], held: dict[int, tuple[int, bool]]) -> None:
         """Note unwanted handlers that the event loop has not been able to cancel; from the heartbeat's thread."""
         now = time.monotonic()
         for attempt in running:
             call = attempt.call
-            lease, wanted = held.get(call.claimed.id, (None, False))
-            if attempt.unwanted is not None or (lease == call.claimed.lease and wanted):
+            if attempt.unwanted is not None or _is_wanted(call, held):
                 self._unwanted_since.pop(id(call), None)
             elif now - self._unwanted_since.setdefault(id(call), now) > DEAF_SECONDS and id(call) not in self._noted:
                 self.note(call)
@@ -94,3 +104,8 @@ class UnstoppedHandlers:
                 log.warning("[%s] Could not record whether a handler has stopped: %s", self.worker(), problem)
 
         self._threads.submit(write)
+
+
+def _is_wanted(call: AnyCall, held: dict[int, tuple[int, bool]]) -> bool:
+    """Whether any of its items is still held and wanted, according to the database."""
+    return any(held.get(part.claimed.id) == (part.claimed.lease, True) for part in call.parts)

@@ -56,6 +56,10 @@ class WatchedWorker:
         if patience is not None:
             wait([future], patience)
 
+    def waiting(self) -> list[Settlement]:
+        """Take the items that wait for a slot, to hand them back: while the loop is blocked, none gets one."""
+        return self._worker._waiting.take_all()
+
     def put_off(self, item: int | None, seconds: float) -> None:
         """Extend the deadlines of all items except one: the blocked loop is not their fault."""
         try:
@@ -66,11 +70,12 @@ class WatchedWorker:
     def handed_back(self, attempts: Iterable[RunningAttempt]) -> list[Settlement]:
         """Settlements that hand attempts back; those past their time limit fail."""
         cut_off = self._worker._stopping.cut_off(self._worker.store.settings.hand_back_limit)
-        endings = []
+        endings: list[Settlement] = []
         for one in attempts:
             had_time = cut_off is not None and one.started_at <= cut_off.begun_by
             release = one.call.release(out_of_time=cut_off if had_time else None)
-            endings.append(one.call.time_out() if one.call.time.is_over else release)
+            ended = one.call.time_out() if one.call.time.is_over else release
+            endings += ended if isinstance(ended, list) else [ended]
         return endings
 
     def leave(self) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from fanfold.engine.worker.beside.host import new_worker_id, this_machine
 from fanfold.engine.worker.beside.restart import keep_running
+from fanfold.engine.worker.fleet_pace import FleetPace
 from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
@@ -35,6 +36,7 @@ class Heartbeat:
         on_held: Callable[[dict[int, tuple[int, bool]], float], None],
         on_lost: Callable[[], None],
         on_misfit: Callable[[FanfoldError], None],
+        pace: FleetPace | None = None,
     ) -> None:
         self.store = store
         self.name = name
@@ -45,6 +47,7 @@ class Heartbeat:
         self._on_held = on_held
         self._on_lost = on_lost
         self._on_misfit = on_misfit
+        self._pace = pace or FleetPace()
         self._beaten_at = time.monotonic()
         self._given_up = False
         self._asked: tuple[int, float] | None = None
@@ -110,6 +113,7 @@ class Heartbeat:
         settings = self.store.settings
         self.store.database.own_connections()
         next_beat = self._beaten_at + settings.heartbeat_seconds
+        looked_at = time.monotonic()
         while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
             try:
                 due = time.monotonic() >= next_beat or not self.fresh
@@ -118,8 +122,10 @@ class Heartbeat:
                         self._look_at_the_revision()
                         self._beat()
                         next_beat = time.monotonic() + settings.heartbeat_seconds
-                    if due or self._report().running:
+                    wait = self._pace.check_seconds(settings.heartbeat_seconds)
+                    if due or (self._report().running and time.monotonic() - looked_at >= wait):
                         self._look()
+                        looked_at = time.monotonic()
             except DatabaseProblem as problem:
                 log.warning("[%s] No heartbeat: %s Trying again in %g s", self.worker, problem, settings.look_seconds)
 
@@ -162,9 +168,11 @@ class Heartbeat:
         self._on_held(held, asked_at)
 
     def _look_at_the_revision(self) -> None:
-        """Stop if the database was upgraded to a revision that this code cannot use."""
+        """Stop if the database was upgraded to a revision that this code cannot use. Now and then, count the workers."""
         with self.store.read() as tx:
             misfit = tx.misfit()
+            if self._pace.must_count():
+                self._pace.counted(tx.workers.count_alive(self.store.settings.lease_seconds))
         if misfit is not None:
             self._on_misfit(misfit)
 

@@ -10,6 +10,7 @@ from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.moving.transitions import Pipelines
 from fanfold.engine.tasks.recovery.sweep import clean_if_due, recover_if_due, recover_now
 from fanfold.engine.worker.beside.restart import keep_running
+from fanfold.engine.worker.fleet_pace import FleetPace
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store
 
@@ -29,12 +30,18 @@ class Services:
         *,
         worker: Callable[[], str],
         on_hint: Callable[[], None],
+        on_told: Callable[[], None] | None = None,
+        pace: FleetPace | None = None,
     ) -> None:
+        """``on_hint``: there is work. ``on_told``: somebody announced some, to all workers; ``on_hint`` if None."""
         self.store = store
         self.pipelines = pipelines
         self._worker = worker
         self._on_hint = on_hint
+        self._on_told = on_told or on_hint
+        self._pace = pace or FleetPace()
         self.over = threading.Event()
+        self._hints: Hints | None = None
         self._swept_at: float | None = None
         self._look: Callable[..., bool] = recover_now
         self._threads = [
@@ -55,6 +62,8 @@ class Services:
     def stop(self) -> None:
         """Tell all threads to end; from any thread."""
         self.over.set()
+        if (hints := self._hints) is not None:
+            hints.interrupt()
 
     def join(self, seconds: float) -> None:
         """Wait at most ``seconds`` for the threads: a sweep may be waiting for the database."""
@@ -71,11 +80,14 @@ class Services:
         keep_running(run, self.over, self._worker, name)
 
     def _listen(self) -> None:
-        hints = Hints(self.store.database)
+        hints = self._hints = Hints(self.store.database)
         try:
             while not self.over.is_set():
-                if hints.wait(self.over, HINT_SECONDS) and not self.over.is_set():
-                    self._on_hint()
+                if not self._pace.listens:
+                    hints.close()
+                    self.over.wait(HINT_SECONDS)
+                elif hints.wait(self.over, HINT_SECONDS) and not self.over.is_set():
+                    self._on_told()
         finally:
             hints.close()
 

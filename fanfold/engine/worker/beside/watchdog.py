@@ -177,12 +177,12 @@ class Watchdog:
 
     def _settle_ended(self, block: BlockedTime) -> None:
         """Settle results that were ready before, and those of threads and children since, without the loop."""
-        settled = self._attempts.take_settled()
+        settled = self._attempts.take_settled() + self._worker.waiting()
         for attempt in self._attempts.all():
-            outcome, item = attempt.call.outcome, attempt.call.claimed.id
-            if outcome is not None and outcome.new_items is None and item not in block.early:
-                block.early.add(item)
-                settled.append(outcome)
+            for outcome in attempt.call.outcomes:
+                if outcome.new_items is None and outcome.claimed.id not in block.early:
+                    block.early.add(outcome.claimed.id)
+                    settled.append(outcome)
         if settled:
             self._worker.settle(settled)
 
@@ -226,7 +226,7 @@ class Watchdog:
             who, where = "Something", place(frame, None)
         else:
             call = block.culprit.call
-            who = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+            who = f"{call.stage.name} {call.name} of {call.row.id}"
             where = place(frame, getattr(getattr(call.stage.handler, "__code__", None), "co_filename", None))
         said, like_it = self._throttle.count(who.split()[0], where, str(block.pause))
         log.log(

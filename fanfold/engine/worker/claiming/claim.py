@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
+from fanfold.engine.worker.claiming.batches import into_calls
 from fanfold.engine.worker.claiming.candidates import Candidates, Known
 from fanfold.engine.worker.claiming.fairness import Level
 from fanfold.engine.worker.claiming.room import Room
@@ -42,8 +43,14 @@ class Claimer:
         self.tasks_per_stage = tasks_per_stage
         self.candidates = Candidates(store, self.served, only)
         self.fits = fits
+        self.has_claimed = False
+        """Whether any item was claimed so far."""
         self._without_permit: set[Pair] = set()
         """Stages whose limit across all workers was reached at the last claim."""
+        self._permits: dict[Pair, int] = {}
+        """Items that may still be claimed in stages with such a limit."""
+        self._per_call: dict[int, int] = {}
+        """Items to claim per call of a batch handler, for tasks whose items need small batches."""
         self._levels: dict[int, Level] = {}
         self._cursors: dict[int, int] = {}
         self._rewound_at: dict[int, float] = {}
@@ -51,6 +58,8 @@ class Claimer:
         self._served_tasks: dict[Pair, set[int]] = {}
         self._suspected: set[int] = set()
         """Tasks with more suspects than could start."""
+        self._looks_again = False
+        """Whether a task was forgotten that may have items left which are not claimed ahead."""
 
     def served_stages(self) -> list[tuple[Pipeline, Stage]]:
         """The stages to serve, with their pipelines."""
@@ -91,11 +100,14 @@ class Claimer:
     def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
         """Poll for tasks with work: at once if ``now``, or on a hint if no candidate can be claimed; otherwise at intervals."""
         full = self._full(room)
-        if self.candidates.look(urgent=now or (hinted and not self._can_claim(full)), full=full):
+        again = self._looks_again and room is not None and room.slots > 0
+        if self.candidates.look(urgent=now or ((hinted or again) and not self._can_claim(full)), full=full):
+            self._looks_again = self._looks_again and not again
             known = self.known_tasks
             self._cursors = {task: cursor for task, cursor in self._cursors.items() if task in known}
             self._rewound_at = {task: moment for task, moment in self._rewound_at.items() if task in known}
             self._suspected &= known
+            self._per_call = {task: size for task, size in self._per_call.items() if task in known}
 
     def _full(self, room: Room | None) -> set[Pair]:
         """Stages without room for another item, here or across all workers."""
@@ -134,9 +146,10 @@ class Claimer:
         limits = {pair: limit for pair in left if (limit := self._stage(pair).limit) is not None}
         # Lock all limits before the first item, so that no two claims deadlock.
         permits = tx.workers.free_places({".".join(pair): limit for pair, limit in limits.items()})
-        self._without_permit = {pair for pair in limits if permits[".".join(pair)] <= 0}
+        self._permits = {pair: permits[".".join(pair)] for pair in limits}
+        self._without_permit = {pair for pair in limits if self._permits[pair] <= 0}
         for pair in limits:
-            left[pair] = min(left[pair], permits[".".join(pair)])
+            left[pair] = min(left[pair], self._permits[pair])
         return {pair: places for pair, places in left.items() if places > 0}
 
     def _claim_level(
@@ -158,29 +171,67 @@ class Claimer:
             waiting = {ready for ready in waiting if left[ready.pipeline, ready.stage] > 0 and self._admits(ready)}
             for ready, share in level.shares(waiting, room.free, left).items():
                 # Earlier tasks of a stage may have used up the task limit of a tick.
-                claimed = self._take(tx, worker, ready, share, room) if self._admits(ready) else []
+                claimed, calls = self._take(tx, worker, ready, share, room) if self._admits(ready) else ([], 0)
                 found += claimed
-                room.take(ready, len(claimed))
-                left[ready.pipeline, ready.stage] -= len(claimed)
-                if len(claimed) < share:
-                    level.take_back(ready, share - len(claimed))
+                left[ready.pipeline, ready.stage] -= calls
+                if calls < share:
+                    level.take_back(ready, share - calls)
                     waiting.discard(ready)
 
-    def _take(self, tx: Transaction, worker: str, ready: Ready, share: int, room: Room) -> list[Claimed]:
-        """Claim a task's share, or as much of it as there is."""
+    def _take(self, tx: Transaction, worker: str, ready: Ready, share: int, room: Room) -> tuple[list[Claimed], int]:
+        """Claim a task's share, or as much of it as there is: for slots first, then ahead.
+
+        Returns the items, and how many calls they need.
+        """
         pair = (ready.pipeline, ready.stage)
-        stage, known = self._stage(pair), self.candidates.stages[pair]
+        stage = self._stage(pair)
         claim = SparingClaim(tx.claiming, ready, worker, stage, room, self._suspected)
-        claimed = self._claim_due(claim, known, share)
-        claimed += self._claim_fresh(claim, known, share - len(claimed))
-        # Candidates do not say whether a task has a sample: that would cost every poll more than this costs a claim in vain.
-        if not claimed and tx.tasks.has_sample(ready.task):
-            claimed = replace(claim, sampled=True)(share)
+        # Other tasks of this turn may have taken slots that the shares counted on.
+        slots = min(share, room.slots_for(pair[0], stage))
+        if stage.batch is None:
+            claimed = self._claim_items(tx, claim, slots)
+            room.take(ready, len(claimed), 0)
+            if len(claimed) == slots:
+                known = self.candidates.stages[pair]
+                claimed += self._claim_ahead(claim, known, min(share - slots, room.ahead.get(pair, 0)))
+            calls = len(claimed)
+        else:
+            claimed, calls = self._claim_batches(tx, claim, slots, stage.batch)
+            room.take(ready, calls, 0)
+            room.items -= len(claimed)
         if stage.limit is not None:
+            self._permits[pair] -= len(claimed)
             tx.workers.grant(".".join(pair), [one.id for one in claimed])
             claimed = [one._replace(has_permit=True) for one in claimed]
+        self.has_claimed = self.has_claimed or bool(claimed)
         if claimed and self.tasks_per_stage is not None:
             self._served_tasks.setdefault(pair, set()).add(ready.task)
+        return claimed, calls
+
+    def _claim_batches(self, tx: Transaction, claim: SparingClaim, share: int, batch: int) -> tuple[list[Claimed], int]:
+        """Claim for ``share`` calls of a batch handler. Items that need more calls are handed back, as if never claimed."""
+        ready, room = claim.ready, claim.room
+        per_call = self._per_call.get(ready.task, batch)
+        wanted = min(share * per_call, room.items, self._permits.get((ready.pipeline, ready.stage), room.items))
+        claimed = self._claim_items(tx, claim, wanted)
+        calls = into_calls(claimed, batch)
+        kept = [one for call in calls[:share] for one in call]
+        if surplus := [one.id for call in calls[share:] for one in call]:
+            tx.claiming.hand_back(surplus)
+            self.candidates.stages[ready.pipeline, ready.stage].fresh[ready.task] = ready
+            self._cursors[ready.task] = min(self._cursors.get(ready.task, 0), min(surplus) - 1)
+            self._per_call[ready.task] = max(1, len(kept) // share)  # Else as many would be handed back next time.
+        elif len(calls) < share:
+            self._per_call.pop(ready.task, None)
+        return kept, min(share, len(calls))
+
+    def _claim_items(self, tx: Transaction, claim: SparingClaim, wanted: int) -> list[Claimed]:
+        known = self.candidates.stages[claim.ready.pipeline, claim.ready.stage]
+        claimed = self._claim_due(claim, known, wanted)
+        claimed += self._claim_fresh(claim, known, wanted - len(claimed))
+        # Candidates do not say whether a task has a sample: that would cost every poll more than this costs a claim in vain.
+        if not claimed and wanted > 0 and tx.tasks.has_sample(claim.ready.task):
+            claimed = replace(claim, sampled=True)(wanted)
         return claimed
 
     def _claim_due(self, claim: SparingClaim, known: Known, wanted: int) -> list[Claimed]:
@@ -203,6 +254,22 @@ class Claimer:
         if len(claimed) < wanted:
             del known.fresh[task]
         self._cursors[task] = max((one.id for one in claimed), default=0)
+        return claimed
+
+    def _claim_ahead(self, claim: SparingClaim, known: Known, wanted: int) -> list[Claimed]:
+        """Claim items that wait for a slot. Items that were tried before are left for free slots, so look for them again."""
+        task = claim.ready.task
+        if wanted <= 0 or task not in known.fresh:
+            return []
+        cursor = self._cursor(task)
+        claimed = claim(wanted, cursor=cursor, ahead=True)
+        if cursor and len(claimed) < wanted:
+            claimed += claim(wanted - len(claimed), ahead=True)
+        if len(claimed) < wanted:
+            del known.fresh[task]
+            self._looks_again = True
+        self._cursors[task] = max((one.id for one in claimed), default=0)
+        claim.room.take(claim.ready, 0, len(claimed))
         return claimed
 
     def _cursor(self, task: int) -> int:

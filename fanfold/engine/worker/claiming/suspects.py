@@ -29,8 +29,10 @@ class SparingClaim:
     sampled: bool = False
     """Whether to claim items of the sample of a task, from which nothing else is claimed."""
 
-    def __call__(self, wanted: int, *, timed: bool = False, cursor: int = 0) -> list[Claimed]:
-        """Claim at most ``wanted`` items."""
+    def __call__(self, wanted: int, *, timed: bool = False, cursor: int = 0, ahead: bool = False) -> list[Claimed]:
+        """Claim at most ``wanted`` items, for free slots or ``ahead`` of them: no suspects, which were all tried before."""
+        if ahead:
+            return self._claim(wanted, timed, cursor, ahead=True)
         if self.ready.task in self.suspected:
             first = self._claim_suspects(wanted, timed)
             return sorted(first + self._claim(wanted - len(first), timed, cursor, suspects=False))
@@ -60,7 +62,9 @@ class SparingClaim:
         self.room.suspects -= begin
         return suspects[begin:]
 
-    def _claim(self, wanted: int, timed: bool, cursor: int = 0, suspects: bool | None = None) -> list[Claimed]:
+    def _claim(
+        self, wanted: int, timed: bool, cursor: int = 0, suspects: bool | None = None, *, ahead: bool = False
+    ) -> list[Claimed]:
         if wanted <= 0:
             return []
         return self.claiming.claim(
@@ -72,4 +76,5 @@ class SparingClaim:
             timeout=self.stage.timeout,
             suspects=suspects,
             sampled=self.sampled,
+            ahead=ahead,
         )

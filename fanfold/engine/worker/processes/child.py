@@ -35,7 +35,7 @@ from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
-    from fanfold.engine.worker.attempt.attempt_result import Settlement
+    from fanfold.engine.worker.attempt.caller import Ended
 
 READY = "ready"
 """Sent once, when the process has started."""
@@ -57,7 +57,8 @@ class ChildRequest:
     stage: Stage
     with_arguments: bool
     row: TaskRow
-    claimed: Claimed
+    claimed: tuple[Claimed, ...]
+    """One item; in a batch stage several."""
     log_fields: LogFields | None = None
     carrier: dict[str, str] | None = None
 
@@ -181,39 +182,48 @@ def _store(settings: Settings) -> Any:
     return Store(settings)
 
 
-def _settlement(
-    open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None], clock: Clock
-) -> Settlement:
+def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None], clock: Clock) -> Ended:
     """How the attempt ended. Errors before the handler is called belong to its stage or to the database."""
     from fanfold.engine.worker.attempt.attempt_result import failed
+
+    def all_failed(error: BaseException) -> Ended:
+        ends = [failed(claimed, request.stage, error) for claimed in request.claimed]
+        return ends[0] if request.stage.batch is None else ends
 
     try:
         handler = find_handler(request.module, request.file, request.qualname)
     except BaseException as error:
         reason = _not_found(error, request.module, stage=request.stage.name, task=request.row.id)
-        return failed(request.claimed, request.stage, reason)
+        return all_failed(reason)
     try:
         store = open_store()
     except DatabaseProblem as problem:
-        return failed(request.claimed, request.stage, problem)
+        return all_failed(problem)
     run = _prepared(store, replace(request.stage, handler=handler), request, clock)
     begun()
     try:
         return run()
     except BaseException as error:
         # Outside the handler: no file descriptors for an event loop, or a task in it that raises SystemExit.
-        return failed(request.claimed, request.stage, error)
+        return all_failed(error)
 
 
-def _prepared(store: Any, stage: Stage, request: ChildRequest, clock: Clock) -> Callable[[], Settlement]:
+def _prepared(store: Any, stage: Stage, request: ChildRequest, clock: Clock) -> Callable[[], Ended]:
     """The handler's call, with everything it needs imported."""
     import asyncio
 
+    from fanfold.engine.worker.attempt.batch_call import BatchCall
     from fanfold.engine.worker.attempt.call import Call
 
-    call = Call(store, _pipeline(stage, request), stage, request.row, request.claimed)
-    call.work._clock = clock
-    return (lambda: asyncio.run(call.run_async())) if stage.runs_in_loop else call.run_sync
+    first = Call(store, _pipeline(stage, request), stage, request.row, request.claimed[0])
+    first.work._clock = clock
+    call: Any = first if stage.batch is None else BatchCall(first, request.claimed[1:])
+
+    def run() -> Ended:
+        ended: Ended = asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+        return ended
+
+    return run
 
 
 def _pipeline(stage: Stage, request: ChildRequest) -> Pipeline:

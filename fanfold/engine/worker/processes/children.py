@@ -36,8 +36,7 @@ from fanfold.model.text.sentences import Sentence, say
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
-    from fanfold.engine.worker.attempt.attempt_result import Settlement
-    from fanfold.engine.worker.attempt.call import Call
+    from fanfold.engine.worker.attempt.caller import AnyCall, Ended
 
 CALLS_PER_CHILD = 500
 """Calls after which a child is replaced, so that leaks of handlers do not accumulate."""
@@ -82,13 +81,13 @@ class Child:
         """Whether it has ended and cannot be used again."""
         return self._is_over
 
-    def call(self, call: Call, begun: Callable[[], None] = nothing, slow: Callable[[], None] = nothing) -> Settlement:
+    def call(self, call: AnyCall, begun: Callable[[], None] = nothing, slow: Callable[[], None] = nothing) -> Ended:
         """Run the call in the child; ChildDied if the process ends without an answer.
 
         ``begun`` is called when the handler is called, ``slow`` if that takes long. Temporary, not counted, if the handler was
         never called, because the child did not start in time or died while starting.
         """
-        settlement: Settlement = self._ask(_request(call), begun, slow, call.time)
+        settlement: Ended = self._ask(_request(call), begun, slow, call.time)
         return settlement
 
     def run(
@@ -299,14 +298,15 @@ class Children:
         self._idle.clear()
 
 
-def _request(call: Call) -> ChildRequest:
+def _request(call: AnyCall) -> ChildRequest:
     handler = call.stage.handler
     module = sys.modules.get(handler.__module__)
     file = getattr(module, "__file__", None)
     bare = replace(call.stage, handler=serve)
     name, fields, trace = handler.__qualname__, current_fields(), carrier(call.store.settings)
-    with_arguments = call.with_arguments
-    return ChildRequest(handler.__module__, file, name, bare, with_arguments, call.row, call.claimed, fields, trace)
+    with_arguments = call.parts[0].with_arguments
+    claimed = tuple(part.claimed for part in call.parts)
+    return ChildRequest(handler.__module__, file, name, bare, with_arguments, call.row, claimed, fields, trace)
 
 
 def _manner(exit_code: int | None) -> Sentence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fanfold.model.text.catalogue import (
     asking,
     commands,
+    dynamic,
     inputs,
     money,
     operating,
@@ -25,6 +26,7 @@ PARTS: tuple[dict[str, str], ...] = (
     asking.SENTENCES,
     money.SENTENCES,
     scheduling.SENTENCES,
+    dynamic.SENTENCES,
     serving.SENTENCES,
 )
 ENGLISH: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

@@ -29,6 +29,8 @@ SENTENCES: dict[str, str] = {
     "items_no_list": "`items` must be a list or another iterable of items, not {value}.",
     "not_dict": "`{name}` must be a dict, not {value}.",
     "tags_no_list": "`tags` must be a list of text, not {value}.",
+    "unknown_argument": "A submission has no {names}. It may have {known}.",
+    "tasks_line": "Line {line} is not a JSON object with the arguments of a submission.",
     "items_empty": "A task needs at least one item, and `items` is empty.",
     "items_too_slow": "The items were not written in time and were discarded. Submit them again.",
     "needs_items": "Pipeline {pipeline} begins with `{stage}` for each item, so it needs items=[…].",

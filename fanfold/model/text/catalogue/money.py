@@ -23,6 +23,13 @@ SENTENCES: dict[str, str] = {
         "The budget of {whose} is used up: {spent} of {cap} spent, and the next call may cost {next}. Raise it under "
         "[budgets] in fanfold.toml, then resume."
     ),
+    "budget_shared_spent_own": (
+        "The budget of {whose} is used up: {spent} of {cap} spent. Raise it under [budgets] in fanfold.toml, then resume."
+    ),
+    "budget_shared_own_exceeded": (
+        "The budget of {whose} is used up: {spent} of {cap} spent, also by costs that handlers report themselves. What runs "
+        "is finished, and nothing new begins"
+    ),
     "budget_of_owner": "owner {name}",
     "budget_of_owner_in": "owner {name} for {time}",
     "budget_of_provider": "provider {name}",
@@ -46,6 +53,27 @@ SENTENCES: dict[str, str] = {
     ),
     "budget_by_or_to": "A budget is raised by an amount or to an amount: name one of them.",
     "budget_now": "The budget is now {cap}",
+    "credits_amount": "{what} must be a whole number from {least} to {most}; this is {value}.",
+    "credits_no_items": (
+        "The price is per item, and the task is submitted without items: a split makes them. Name their keys in `items`."
+    ),
+    "credits_item_key": "{key!r} is not the key of an item, so it cannot have a price.",
+    "credits_too_many": (
+        "At most {most} items of a task can have their own price; these are {count}. Give the task one price instead."
+    ),
+    "credits_not_enough": (
+        "This costs {price} {price:credit|credits}, and {owner} has {balance}. Nothing was begun.[[ To add some: fanfold "
+        "credits grant {owner} AMOUNT]]"
+    ),
+    "credits_again": "redone",
+    "credits_refunded": "not delivered: the task is {state}",
+    "credits_refunded_deleted": "not delivered: the task was deleted",
+    "credits_refunded_by_hand": "refunded by hand",
+    "credits_none": "There is no account of {owner}.",
+    "credits_foreign": "Only an administrator can grant, charge or refund credits, or see those of other owners.",
+    "credits_task_free": "Task {task} has cost no credits.",
+    "credits_items_free": "These items of task {task} have cost no credits: {items:,}.",
+    "credits_key_reused": "The key {key} of {owner} belongs to another entry: {amount} credits.",
     "costs_group": "Costs cannot be added up by {value}. Use one of: {known}.",
     "costs_time": "{value} is not a day or a time: write it as 2026-11-17 or 2026-11-17T08:00:00+00:00.",
     "sample_count": "{value} is not a number of items for a sample: use 1 or more.",

@@ -1,6 +1,10 @@
 """Sentences of the doctor: what it found, and what to do about it."""
 
 SENTENCES: dict[str, str] = {
+    "sqlite_ephemeral": (
+        "{file} is on the disk of {platform}, which is lost with this instance, and other instances do not see it. Use "
+        "PostgreSQL (FANFOLD_DATABASE=postgresql://…), or a mounted disk under /mnt."
+    ),
     "none": "none",
     "none_left_over": "none left over",
     "start_database": "Start it, or name another one in FANFOLD_DATABASE.",

@@ -152,6 +152,9 @@ SENTENCES: dict[str, str] = {
     "token_name": "{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _",
     "no_role": "Unknown role {role!r}. Use one of: {known}.",
     "token_days": "A token cannot be valid for {days:g} days; use more than 0 and at most 36500.",
+    "needs_timer": "Token {token} is a {role}: starting a tick needs the role timer or admin.",
+    "timer_only_ticks": "Token {token} is a timer: it starts ticks, and sees and changes nothing else.",
+    "timer_sees_nothing": "A timer only starts ticks, so it has no owner: leave the owner out.",
     "admin_sees_all": "An admin sees the tasks of all owners: leave the owner out, or give the role member.",
     "owner_too_long": "An owner's name has at most 200 characters.",
     "token_exists": (

@@ -16,7 +16,9 @@ SENTENCES: dict[str, str] = {
         " fanfold retry {task} --item {key}]]"
     ),
     "worker_died": "its worker died",
+    "worker_died_before": "its worker died before the item had certainly begun, so no crash is counted",
     "worker_hangs": "its worker hangs past the time limit",
+    "worker_hangs_before": "its worker hangs, and the item may not have begun, so no crash is counted",
     "result_refused": "The database refused its result.",
     "stage_changed_kind": (
         "{stage} was a stage of kind {before} when the task was submitted, and is of kind {now_kind} in the code of this "
@@ -34,6 +36,7 @@ SENTENCES: dict[str, str] = {
         "{task} check | lost | resend]]"
     ),
     "external_no_id": "start returned no id for the external job",
+    "external_kind": "The kind of an external job must have at most {most} characters; this one has {length}.",
     "external_name": "The name of an external job must have 1 to {most} characters; this one has {length}.",
     "external_twice": (
         "This attempt has called external(name={name!r}) twice: the second call would get the first one's job. "
@@ -42,6 +45,11 @@ SENTENCES: dict[str, str] = {
     "external_stopped": "The task was paused or cancelled, or another worker has the item: no job is started.",
     "attempt_stopped": "The task was paused or cancelled, or this attempt took too long.",
     "lease_lost": "The lease on {key} is lost: another worker has it now.",
+    "not_a_question": "A question is a text, or a mapping with the text as `prompt`; this one is {type}.",
+    "batch_returns_list": (
+        "{stage} is called with a list of items and must return a list with a result for each; it returned {type}."
+    ),
+    "batch_returns_each": "{stage} returned {results} results for {items} items; it must return one for each, in order.",
     "split_yields": "{stage} must yield NewItem objects; it yielded {type}.",
     "split_duplicate": "{stage} yields two items with the key {key!r}; keys must be unique, even when converted to text.",
     "items_duplicate": "Two of the items have the key {key!r}; keys must be unique, even when converted to text.",

@@ -146,7 +146,7 @@ def resume_schedule(client: Looking, name: Name) -> ScheduleShape:
     return ScheduleShape.of(client.schedules.resume(name))
 
 
-@router.post("/schedules/{name}/run", status_code=201, responses=may_answer(404), dependencies=MAY_CHANGE)
+@router.post("/schedules/{name}/run", status_code=201, responses=may_answer(402, 404), dependencies=MAY_CHANGE)
 async def run_schedule(client: Looking, name: Name) -> TaskShape:
     """Submit its task now; its due times do not change."""
     return TaskShape.of(await writing(client.schedules.run, name))

@@ -8,8 +8,8 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, Response
 
-from fanfold.model.changes import STATES
 from fanfold.model.decision import DecisionVerdict
+from fanfold.model.views.changes import STATES
 from fanfold.server.api.changes import Kind, Topic
 from fanfold.server.api.shapes import Text
 from fanfold.server.changes.index import GAP, ListFilter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fanfold.server.web.chinese import (
     changes,
     frame,
+    images,
     listing,
     money,
     nouns,
@@ -25,5 +26,6 @@ WORDS: dict[str, str] = {
     **scheduling.WORDS,
     **table.WORDS,
     **changes.WORDS,
+    **images.WORDS,
     **nouns.WORDS,
 }

@@ -1,6 +1,20 @@
 """Chinese texts for the pages of a task and an item."""
 
 WORDS: dict[str, str] = {
+    "Subtasks": "子任务",
+    "Subtask": "子任务",
+    "subtask of": "所属任务",
+    "Submitted by": "提交者",
+    "Progress": "进度",
+    "an item that is gone": "已不存在的条目",
+    "Only the newest 200 are shown.": "只显示最新的 200 个。",
+    "No subtasks.": "没有子任务。",
+    "Your answer before {stage}": "在 {stage} 之前请您回答",
+    "Answer and continue": "回答并继续",
+    "answer …": "回答…",
+    "choose …": "请选择…",
+    "Answers": "回答",
+    "before {stage}": "在 {stage} 之前",
     "Download the results so far": "下载目前的结果",
     "so far: {done} of {total}": "目前：{done} / {total}",
     "as": "其他格式",

@@ -22,6 +22,7 @@ from fanfold.server.web.frame.markdown import rendered
 from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.positions import key_at
 from fanfold.server.web.frame.templating import page
+from fanfold.server.web.images.item_pictures import picture_values
 from fanfold.server.web.item.decide_form import is_merged, parts_of
 from fanfold.server.web.item.diff import changes
 from fanfold.server.web.item.record_fields import record_values
@@ -61,6 +62,7 @@ def show(
     may_decide = access.may_change and detail.item.state == ItemState.DONE and is_merged(task, detail.item.stage)
     parts = parts_of(client, task, detail.item.stage, detail.item.key) if may_decide else None
     record = record_values(place, client, task, detail, (row, column), access.may_change)
+    record |= picture_values(place, client, task, detail, may_change=access.may_change)
     return _page(request, access, place, task, detail, decided, parts, tab, record)
 
 

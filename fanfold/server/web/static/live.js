@@ -8,6 +8,8 @@ const PATIENCE_MILLISECONDS = 1500;
 const REST_MILLISECONDS = 500;
 const POLL_MILLISECONDS = 2500;
 const ANSWER_MILLISECONDS = 4000;
+const HELLO_MILLISECONDS = 1500;
+const SILENT_MILLISECONDS = 10000;
 const LOCK = "fanfold:stream";
 const DATABASE = "fanfold:database";
 
@@ -45,6 +47,8 @@ class News {
     this.pages.addEventListener("message", ({ data }) => { if (this.awake && !this.source) this.heard(data); });
     this.onreconnect = onreconnect;
     this.source = null;
+    this.isHeard = false;
+    this.isHeldBack = false;
     this.missed = false;
     this.closed = false;
     // A page opened in the background is hidden from the start, without an event.
@@ -60,9 +64,10 @@ class News {
     this.awake = new AbortController();
     const { signal } = this.awake;
     // Without the Web Locks API (plain HTTP to another machine), pages do not know of each other, so all of them poll.
-    navigator.locks?.request(LOCK, { signal }, () => this.stream(signal)).catch(() => {});
+    const streams = navigator.locks && !this.isHeldBack;
+    if (streams) navigator.locks.request(LOCK, { signal }, () => this.stream(signal)).catch(() => {});
     // A page that gets the lock at once need not poll.
-    this.polling = setTimeout(() => this.poll(signal), navigator.locks ? 50 : 0);
+    this.polling = setTimeout(() => this.poll(signal), streams ? 50 : 0);
   }
 
   restSoon() {
@@ -94,6 +99,8 @@ class News {
     if (signal.aborted) return undefined;
     clearTimeout(this.polling);
     this.open();
+    // A stream says hello at once. Until it does, the page polls: a proxy may hold everything back until the stream ends.
+    this.polling = setTimeout(() => this.poll(signal), HELLO_MILLISECONDS);
     return new Promise((resolve) => { signal.addEventListener("abort", resolve); });
   }
 
@@ -105,6 +112,9 @@ class News {
   open() {
     this.end();
     this.source = new EventSource(this.address(false));
+    this.isHeard = false;
+    this.source.addEventListener("hello", () => this.heardHello());
+    this.silence = setTimeout(() => this.giveUpStream(), SILENT_MILLISECONDS);
     this.source.addEventListener("open", () => this.opened());
     this.source.addEventListener("error", () => this.failed());
     for (const [name, handler] of Object.entries(this.handlers)) {
@@ -112,12 +122,26 @@ class News {
     }
   }
 
+  heardHello() {
+    this.isHeard = true;
+    clearTimeout(this.silence);
+    clearTimeout(this.polling);
+  }
+
+  /** Something between holds the stream back: poll from now on, and leave the connection to others. */
+  giveUpStream() {
+    this.isHeldBack = true;
+    this.end();
+  }
+
   end() {
+    clearTimeout(this.silence);
     clearTimeout(this.again);
     clearTimeout(this.complaint);
     this.complaint = null;
     this.source?.close();
     this.source = null;
+    this.isHeard = false;
   }
 
   opened() {
@@ -132,6 +156,7 @@ class News {
 
   failed() {
     const { source } = this;
+    clearTimeout(this.silence);
     this.missed = true;
     this.failedAt ??= new Date();
     this.complaint ??= setTimeout(async () => {
@@ -162,21 +187,21 @@ class News {
   }
 
   async poll(signal) {
-    if (signal.aborted || this.source) return;
+    if (signal.aborted || this.isHeard) return;
     const wait = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MILLISECONDS)]);
     try {
       const answer = await fetch(this.address(true), { headers: { Accept: "text/event-stream" }, signal: wait });
       const text = await answer.text();
-      if (signal.aborted || this.source) return;
+      if (signal.aborted || this.isHeard) return;
       if (answer.status === 404) this.handlers.gone?.("");
       else if (answer.status === 401) refused(401, "");
       else this.take(answer, text);
     } catch {
-      if (signal.aborted || this.source) return;
+      if (signal.aborted || this.isHeard) return;
       this.missed = true;
       tell("news", await askWhy());
     }
-    if (!signal.aborted && !this.source) this.polling = setTimeout(() => this.poll(signal), POLL_MILLISECONDS);
+    if (!signal.aborted && !this.isHeard) this.polling = setTimeout(() => this.poll(signal), POLL_MILLISECONDS);
   }
 
   take(answer, text) {

@@ -28,6 +28,8 @@ from fanfold.server.web.task.task_fragments import ShownTask, events_html, failu
 from fanfold.store.database_errors import PUBLIC
 
 router = APIRouter()
+HELLO = ServerSentEvent(event="hello", raw_data="ok")
+"""Sent at once: a page that does not get it polls, because something between holds the stream back."""
 SHOWN = 30
 """Events shown on a page before older ones are requested; larger bursts are cut to this."""
 
@@ -127,6 +129,8 @@ async def watch(
 
     ``once`` sends the current state and ends, for pages that poll: only one page per browser has a stream.
     """
+    if not once:
+        yield HELLO
     reader = Reader(place, Words(language_of(request)), access.may_change)
     since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
     watcher = place.live.watch(task.id, access.token)
@@ -161,6 +165,7 @@ async def watch_state(
         yield lost_message(DatabaseLost(place.live.lost_since))
         yield lost_message(Locked(place.live.locked_since))
         return
+    yield HELLO
     watcher = place.live.watch_list(access.owner, ("-",), access.token)
     try:
         async with aclosing(place.live.follow(watcher, locks=True)) as news:

@@ -22,6 +22,7 @@ from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.templating import fragment
 from fanfold.server.web.task import task_header as headline
 from fanfold.server.web.task.failures import asks_models, groups, shortfalls
+from fanfold.server.web.task.gate_form import gate_fields
 from fanfold.server.web.task.retry_form import fields_of
 from fanfold.server.web.task.retry_form import shown as default_of
 from fanfold.server.web.task.ways_out import may_switch, way_out
@@ -76,6 +77,7 @@ def head_html(shown: ShownTask) -> str:
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
         budget=BudgetQueries(shown.client.lookup).of(task),
+        gate=gate_fields(shown.client, task),
         sampled=shown.client.extrapolate(task.id) if is_sampled(task.wait_reason) else None,
     )
 

@@ -141,7 +141,8 @@ def commands(task: Task, t: Words, *, same_helps: bool = True) -> list[OfferedCo
     """
     # Before the merge both commands do the same, so one button is enough.
     at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
-    made = [_command(task, verb, t) for verb in task.plain_commands if not (at_merge and verb == "resume")]
+    hides = at_merge or task.asks is not None  # A gate that asks is passed with its form.
+    made = [_command(task, verb, t) for verb in task.plain_commands if not (hides and verb == "resume")]
     if not same_helps:
         made = [replace(one, key="", primary=False, in_menu=True) if one.verb == "retry" else one for one in made]
     order = [*VISIBLE, "rerun", "delete"]

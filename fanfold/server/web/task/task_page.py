@@ -24,8 +24,10 @@ from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.positions import in_runs
 from fanfold.server.web.frame.templating import page
+from fanfold.server.web.images.gallery_page import has_gallery
 from fanfold.server.web.task import action_form as actions
 from fanfold.server.web.task import command_routes as steering
+from fanfold.server.web.task import gate_form as gates
 from fanfold.server.web.task import page_stream as watching
 from fanfold.server.web.task import result_view as outcome
 from fanfold.server.web.task import retry_form as retrying
@@ -36,6 +38,7 @@ router = APIRouter()
 router.include_router(watching.router)
 router.include_router(retrying.router)
 router.include_router(actions.router)
+router.include_router(gates.router)
 router.include_router(steering.router)
 EVENTS = 100
 CALLS = 200
@@ -63,7 +66,9 @@ def show(request: Request, access: Asking, client: Looking, place: At, task_id: 
         choices=choices(place, task) if access.may_change else (),
         newest=latest[0].id if latest else 0,
         has_changes=shows_changes(task, view_of(place.pipelines, task)),
+        has_gallery=has_gallery(task, view_of(place.pipelines, task)),
         has_table=has_table(task, view_of(place.pipelines, task)),
+        answers=client.answers(task.id),
         **facts(task),
     )
 

@@ -26,7 +26,7 @@ from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Locked, seconds_left
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment, page
-from fanfold.server.web.task.page_stream import lost_message, reachable
+from fanfold.server.web.task.page_stream import HELLO, lost_message, reachable
 from fanfold.server.web.task.task_header import LABELS as COMMAND_WORDS
 from fanfold.server.web.task.task_header import OfferedCommand, commands, download, took, unit_of
 from fanfold.server.web.task.ways_out import may_switch, way_out
@@ -225,6 +225,7 @@ async def live_tasks(
             yield event
         yield lost_message(Locked(place.live.locked_since))
         return
+    yield HELLO
     watcher = place.live.watch_list(who.access.owner, who.ids, who.access.token)
     try:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanfold.server.web.views import changes, document, json, record, table, text
+from fanfold.server.web.views import changes, document, images, json, record, table, text
 from fanfold.server.web.views.shown import Shown
 
 BY_NAME = {
@@ -16,6 +16,7 @@ BY_NAME = {
     "record": record.shown,
     "table": table.shown,
     "changes": changes.shown,
+    "images": images.shown,
     "text": text.shown,
     "json": json.shown,
 }

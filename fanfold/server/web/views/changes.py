@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanfold.model.changes import has_changes, paragraphs_in
+from fanfold.model.views.changes import has_changes, paragraphs_in
 from fanfold.server.web.views.shown import Shown
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from contextlib import AbstractContextManager, closing, suppress
@@ -22,13 +21,12 @@ from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
 from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
 from fanfold.store.dialects.sqlite_parts.opened_file import OpenedFile
 from fanfold.store.dialects.sqlite_parts.sqlite_module import STATEMENTS_KEPT, sqlite_module
+from fanfold.store.dialects.sqlite_parts.versions import Versions
 from fanfold.store.files.private import private_file, private_folder, tighten_all
 from fanfold.store.urls import shown
 
 BUSY_SECONDS = 60
 """How long a writer waits for the lock. Each holds it briefly, but there may be many writers and slow disks."""
-LOOK_SECONDS = 0.015
-"""Interval at which the file is checked for changes."""
 _FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
 """All files that this process has opened; several entries may be the same file."""
 
@@ -143,7 +141,7 @@ class SqliteFile(DatabaseAccess):
         return collecting_later()
 
     def listener(self, read: Reading) -> Listener:
-        """A listener that polls the file."""
+        """A listener that watches the file."""
         return Versions(self.file)
 
     def backup_command(self, target: str) -> str:
@@ -178,40 +176,6 @@ class SqliteFile(DatabaseAccess):
         for place in (self.file, self.file.parent):
             if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise DatabaseProblem(say("read_only_file", where=shown(self.url), place=place), code="read_only")
-
-
-class Versions(Listener):
-    """Polls ``data_version``, a number that changes with every commit of another connection."""
-
-    tells_all = True
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._connection: Any = None
-        self._version: int | None = None
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """True when the number has changed."""
-        if self._connection is None:
-            self._connection = opened_file.connect(self.file, check_same_thread=False, isolation_level=None)
-            opened_file.note_log(self._connection)
-        elif not opened_file.has_its_log(self._connection):
-            self.close()
-            return True
-        for _ in range(max(1, int(seconds / LOOK_SECONDS))):
-            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._version:
-                self._version = version
-                return True
-            if stop.wait(LOOK_SECONDS):
-                return False
-        return False
-
-    def close(self) -> None:
-        """Close the connection."""
-        connection, self._connection, self._version = self._connection, None, None
-        if connection is not None:
-            connection.close()
 
 
 def _persistently(connection: Any, statement: str) -> None:

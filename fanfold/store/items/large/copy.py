@@ -19,7 +19,7 @@ from fanfold.store.dialects.known import of
 from fanfold.store.items.pending import NEW_COLUMNS, new_item
 from fanfold.store.items.reset import started_over
 from fanfold.store.schema.statements import changed_by, run
-from fanfold.store.schema.tables import attempts, emissions, externals, in_states, item_data, items, permits
+from fanfold.store.schema.tables import attempts, emissions, externals, in_states, item_data, items, permits, subtasks
 
 COPY_CHUNK = 1_000
 """Most positions copied to the next stage in one transaction; a redone item is several rows."""
@@ -65,7 +65,7 @@ class Copying:
         if not rows:
             return True
         ids, left = [item for item, *_ in rows], COPY_CHUNK
-        for table in (emissions, attempts, externals):
+        for table in (emissions, attempts, externals, subtasks):
             left -= remove_rows(self.connection, table, ids, left)
             if left <= 0:
                 return False

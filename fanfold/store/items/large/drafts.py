@@ -17,7 +17,7 @@ from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.schema.statements import run
-from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits
+from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits, subtasks
 
 NEW, OLD, COPY = "new", "old", "copy"
 """Being written; being removed; being copied from the previous stage while earlier results are kept."""
@@ -109,7 +109,7 @@ class Drafts:
         values = {"of": task, "at_stage": stage, "most": max(1, limit // 6)}
         ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), values)]
         left = max(1, limit // 2)
-        for table in (emissions, attempts, externals):
+        for table in (emissions, attempts, externals, subtasks):
             left -= remove_rows(self.connection, table, ids, left)
             if left <= 0:
                 return False

@@ -20,8 +20,8 @@ from fanfold.model.money.batch import OPEN_MEMBERS, BatchState, LaneCounts, Memb
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.items.locks import lock_items
-from fanfold.store.rows.money.budgets import Budgets
-from fanfold.store.schema.batch_tables import COLLECTED, SENT, batch_members, batches
+from fanfold.store.rows.money.budgets import Budgets, in_lock_order
+from fanfold.store.schema.money.batch_tables import COLLECTED, SENT, batch_members, batches
 from fanfold.store.schema.tables import item_data, items, tasks
 
 ASKER = sa.select(items.c.id).join(tasks, tasks.c.number == items.c.task).where(items.c.id == batch_members.c.item)
@@ -87,7 +87,7 @@ class BatchedQuestions:
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
-        self._freed: Counter[tuple[str, ...]] = Counter()
+        self._freed: Counter[str] = Counter()
 
     def register(self, item: int, lease: int, new: NewMember) -> bool:
         """Add a question of an attempt to the lane; False if it is already there or the lease was lost."""
@@ -215,7 +215,7 @@ class BatchedQuestions:
         rows = self.connection.execute(change.returning(*columns)).all()
         for row in rows:
             if row.scopes:
-                self._freed[tuple(json.loads(row.scopes))] += row.reserved or 0
+                self._freed.update(dict.fromkeys(json.loads(row.scopes), row.reserved or 0))
         return [row.id for row in rows]
 
     def answer_late(self, ids: Sequence[int]) -> None:
@@ -236,8 +236,8 @@ class BatchedQuestions:
 
     def free_budgets(self) -> None:
         """Release the reservations of the questions settled here. Last in the transaction, as for live calls."""
-        for scopes, amount in sorted(self._freed.items()):
-            Budgets(self.connection, self.clock).settle(scopes, amount, 0)
+        for scope in in_lock_order(self._freed):
+            Budgets(self.connection, self.clock).settle([scope], self._freed[scope], 0)
         self._freed.clear()
 
     def give_back(self, batch: int, limit: int) -> tuple[list[int], int]:

@@ -15,7 +15,7 @@ from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.rows.money.answers import ASKED, CACHED, NO_ANSWER
 from fanfold.store.rows.money.batched_questions import Group, MemberRow
-from fanfold.store.schema.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
+from fanfold.store.schema.money.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
 from fanfold.store.schema.tables import calls, tasks, workers
 
 AT_ONCE = 5_000
@@ -43,6 +43,8 @@ class BatchRow:
     wanted_by: datetime | None
     cancel_at: datetime | None
     reason: str | None
+    read_at: datetime | None = None
+    """When all results had been read and written."""
 
     def shown(self) -> Batch:
         """The public view of the batch."""
@@ -151,6 +153,10 @@ class Batches:
     def note_intent(self, batch: int, worker: str, questions: int) -> bool:
         """Record that the service is about to be asked to create a batch of this many questions: it may exist from now on."""
         return self.change(batch, worker, free=False, intended_at=self.clock.now, questions=questions)
+
+    def note_read(self, batch: int, worker: str) -> bool:
+        """Record that all results of a batch are written, so that the service may delete them."""
+        return self.change(batch, worker, free=False, read_at=self.clock.now)
 
     def move(self, batch: int, worker: str, verb: str, **values: Any) -> bool:
         """Make a move of BATCH_MOVES; False if the worker no longer holds the batch, or its state does not allow the move."""

@@ -6,14 +6,14 @@ that all workers share at the very end, so that its lock is held only for the co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.schema.money import budgets
+from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import calls
 
@@ -51,6 +51,15 @@ class Settled(NamedTuple):
 def task_scope(number: int) -> str:
     """The scope of a task's own budget."""
     return f"task:{number}"
+
+
+KINDS = ("task", "owner", "provider", "all")
+
+
+def in_lock_order(scopes: Iterable[str]) -> list[str]:
+    """The scopes, each once, in the order in which every transaction locks them, whatever tasks they belong to."""
+    known = {kind: rank for rank, kind in enumerate(KINDS)}
+    return sorted(set(scopes), key=lambda scope: (known[scope.replace("@", ":").partition(":")[0]], scope))
 
 
 class Budgets:

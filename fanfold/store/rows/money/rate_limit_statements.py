@@ -21,8 +21,8 @@ from fanfold.model.money.rate_limits import (
     Dimension,
 )
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.schema.rate_limits import rate_limit_holders as holders
-from fanfold.store.schema.rate_limits import rate_limits as limits
+from fanfold.store.schema.money.limit_tables import rate_limit_holders as holders
+from fanfold.store.schema.money.limit_tables import rate_limits as limits
 
 KEY = sa.bindparam("wanted_key", type_=sa.String())
 IN_FLIGHT_ROW = sa.and_(limits.c.key == KEY, limits.c.dimension == sa.literal_column(f"'{Dimension.IN_FLIGHT}'"))

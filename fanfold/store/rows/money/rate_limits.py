@@ -31,8 +31,8 @@ from fanfold.store.rows.money.rate_limit_statements import (
     refuse_statement,
     take_statement,
 )
-from fanfold.store.schema.rate_limits import rate_limit_holders as holders
-from fanfold.store.schema.rate_limits import rate_limits as limits
+from fanfold.store.schema.money.limit_tables import rate_limit_holders as holders
+from fanfold.store.schema.money.limit_tables import rate_limits as limits
 from fanfold.store.schema.statements import run
 
 HOLD_SECONDS = 15.0

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
-from fanfold.store.schema.money import usage_history
+from fanfold.store.schema.money.budget_tables import usage_history
 from fanfold.store.schema.statements import run
 
 KEYS = ("pipeline", "provider", "model", "bucket")

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from fanfold.store.schema.rate_limits import metadata
+from fanfold.store.schema.money.limit_tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, transactional_ddl=False)

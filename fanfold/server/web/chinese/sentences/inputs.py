@@ -27,6 +27,8 @@ SENTENCES: dict[str, str] = {
     "items_no_list": "`items` 须为条目的列表，不能是 {value}。",
     "not_dict": "`{name}` 须为字典，不能是 {value}。",
     "tags_no_list": "`tags` 须为文本的列表，不能是 {value}。",
+    "unknown_argument": "提交没有参数 {names}。可用的有 {known}。",
+    "tasks_line": "第 {line} 行不是包含提交参数的 JSON 对象。",
     "items_empty": "任务至少需要一个条目，而 `items` 是空的。",
     "items_too_slow": "条目未能及时写入，已放弃。请重新提交。",
     "needs_items": "流水线 {pipeline} 从逐条处理的 `{stage}` 开始，因此需要 items=[…]。",

@@ -32,6 +32,12 @@ SENTENCES: dict[str, str] = {
     ),
     "budget_waits": "预算的剩余部分已为正在进行的调用预留",
     "budget_warning": "预算已花费 {share}%：{spent}，预算 {cap}",
+    "budget_shared_spent_own": (
+        "{whose}的预算已用完：已花费 {spent}，预算 {cap}。请在 fanfold.toml 的 [budgets] 中提高，然后继续任务。"
+    ),
+    "budget_shared_own_exceeded": (
+        "{whose}的预算已用完：已花费 {spent}，预算 {cap}，其中包括处理程序自行报告的费用。正在处理的条目会完成，不再开始新的条目"
+    ),
     "budget_shared_warning": "{whose}的预算已花费 {share}%：{spent}，预算 {cap}",
     "budget_own_exceeded": (
         "预算已用完：已花费 {spent}，预算 {cap}，费用由处理程序自行报告。正在处理的条目会完成，不再开始新的条目"
@@ -40,6 +46,22 @@ SENTENCES: dict[str, str] = {
     "budget_none": "任务 {task} 没有预算。请指明它可以花费的金额。[[设置预算：fanfold budget {task} --to 5.00]]",
     "budget_by_or_to": "预算可以增加一个金额，或设为一个金额：请只指明其中之一。",
     "budget_now": "预算现为 {cap}",
+    "credits_amount": "{what}必须是 {least} 到 {most} 的整数；这里是 {value}。",
+    "credits_no_items": "价格按条目计算，而任务提交时没有条目：条目由拆分产生。请在 `items` 中写出它们的键。",
+    "credits_item_key": "{key!r} 不是条目的键，因此不能有价格。",
+    "credits_too_many": "一个任务最多有 {most} 个条目可以有自己的价格；这里有 {count} 个。请改为给整个任务定价。",
+    "credits_not_enough": (
+        "需要 {price} 积分，而 {owner} 有 {balance}。什么都没有开始。[[发放积分：fanfold credits grant {owner} AMOUNT]]"
+    ),
+    "credits_again": "重做",
+    "credits_refunded": "未交付：任务状态为 {state}",
+    "credits_refunded_deleted": "未交付：任务已删除",
+    "credits_refunded_by_hand": "手动退还",
+    "credits_none": "没有 {owner} 的账户。",
+    "credits_foreign": "只有管理员可以发放、扣除、退还积分，或查看其他归属者的积分。",
+    "credits_task_free": "任务 {task} 没有花费积分。",
+    "credits_items_free": "任务 {task} 的这些条目没有花费积分：{items:,}。",
+    "credits_key_reused": "{owner} 的键 {key} 属于另一条记录：{amount} 积分。",
     "costs_group": "费用不能按 {value} 汇总。可用的有：{known}。",
     "costs_time": "{value} 不是日期或时间：请写成 2026-11-17 或 2026-11-17T08:00:00+00:00。",
     "sample_count": "{value} 不是样本的条目数：请写 1 或更大的数。",

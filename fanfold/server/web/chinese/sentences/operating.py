@@ -1,6 +1,10 @@
 """What the doctor finds and advises, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "sqlite_ephemeral": (
+        "{file} 位于 {platform} 的磁盘上，它会随此实例一起消失，其他实例也看不到。请使用 PostgreSQL"
+        "（FANFOLD_DATABASE=postgresql://…），或 /mnt 下挂载的磁盘。"
+    ),
     "none": "无",
     "none_left_over": "没有遗留",
     "start_database": "请启动数据库，或在 FANFOLD_DATABASE 中指定另一个。",

@@ -15,7 +15,9 @@ SENTENCES: dict[str, str] = {
         "条目无害[[；重新运行：fanfold retry {task} --item {key}]]"
     ),
     "worker_died": "它的工作进程已终止",
+    "worker_died_before": "它的工作进程在该条目确定开始之前已终止，因此不计为崩溃",
     "worker_hangs": "它的工作进程超过时限仍无响应",
+    "worker_hangs_before": "它的工作进程无响应，该条目可能尚未开始，因此不计为崩溃",
     "result_refused": "数据库拒绝了它的结果。",
     "stage_changed_kind": (
         "提交任务时 {stage} 的类型是 {before}，而在此工作进程的代码中是 {now_kind}。请用之前的代码运行工作进程后"
@@ -32,6 +34,7 @@ SENTENCES: dict[str, str] = {
         "lost | resend]]"
     ),
     "external_no_id": "start 没有给出外部作业的编号",
+    "external_kind": "外部作业的种类最多 {most} 个字符；此处有 {length} 个。",
     "external_name": "外部作业的名称须为 1 到 {most} 个字符；此名称有 {length} 个。",
     "external_twice": (
         "此尝试调用了两次 external(name={name!r})：第二次会得到第一次的作业。请给每个作业单独命名，例如 "
@@ -40,6 +43,9 @@ SENTENCES: dict[str, str] = {
     "external_stopped": "任务已暂停或取消，或条目已归他人：不启动作业。",
     "attempt_stopped": "任务已暂停或取消，或此尝试耗时过长。",
     "lease_lost": "{key} 的租约已丢失：现在归他人所有。",
+    "not_a_question": "问题须为文本，或以 `prompt` 给出文本的映射；此处为 {type}。",
+    "batch_returns_list": "{stage} 接收一组条目，须返回列表，每个条目一个结果；但返回的是 {type}。",
+    "batch_returns_each": "{stage} 为 {items} 个条目返回了 {results} 个结果；须按顺序为每个条目返回一个。",
     "split_yields": "{stage} 须产生 NewItem(…)，但给出的是 {type}。",
     "split_duplicate": "{stage} 产生了两个键同为 {key!r} 的条目；键不能相同。",
     "items_duplicate": "有两个条目的键是 {key!r}；键必须各不相同，作为文本也是。",

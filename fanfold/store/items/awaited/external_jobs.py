@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.model.external import ExternalJob, JobRow, JobState
+from fanfold.model.awaited.external import ExternalJob, JobRow, JobState
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import restored
@@ -146,6 +146,12 @@ class Externals:
     def of_task(self, task: int, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
         """The external jobs of a task with their item ids. An intent whose worker is gone is shown as unknown."""
         return self._jobs(externals.c.task == task, lease_seconds)
+
+    def running(self, task: int, lease_seconds: float) -> list[ExternalJob]:
+        """Those that were started, and whose items have not ended."""
+        ended = (ItemState.DONE, ItemState.FAILED)
+        open_jobs = (externals.c.task == task, externals.c.state == JobState.STARTED, items.c.state.not_in(ended))
+        return [job for _, job in self._jobs(sa.and_(*open_jobs), lease_seconds)]
 
     def of_items(self, ids: Sequence[int], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
         """The same for some items."""

@@ -1,20 +1,15 @@
-"""The budgets that an installation sets for everybody: `[budgets]` of fanfold.toml, by owner, provider and day.
-
-The file is read again when it has changed, so a raised budget takes effect without a restart.
-"""
+"""The budgets that an installation sets for everybody: `[budgets]` of fanfold.toml, by owner, provider and day."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.money.amounts import read_amount
 from fanfold.model.text.sentences import say
-from fanfold.settings import tables
 
 PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 MEANINGS = {
@@ -50,11 +45,14 @@ class SharedBudgets:
     strict: bool = False
     allow_unknown_cost: bool = False
 
-    def scopes(self, owner: str, provider: str, moment: datetime) -> dict[str, int]:
-        """Scope → cap for every budget that applies to a call, in the order in which they are locked."""
+    def scopes(self, owner: str, provider: str | None, moment: datetime) -> dict[str, int]:
+        """Scope → cap for every budget that applies to a call, in the order in which they are locked.
+
+        Without a provider: those that apply to a cost that a handler reports itself.
+        """
         caps = (
             ("owner", owner, self.owners.get(owner, self.owner)),
-            ("provider", provider, self.providers.get(provider)),
+            ("provider", provider, None if provider is None else self.providers.get(provider)),
             ("all", "", self.day),
         )
         return {f"{kind}@{cap.time_of(moment)}:{name}": cap.amount for kind, name, cap in caps if cap is not None}
@@ -69,29 +67,6 @@ def whose(scope: str) -> str:
     if kind == "owner":
         return say("budget_of_owner_in", name=who, time=time) if time else say("budget_of_owner", name=who)
     return say("budget_of_provider_in", name=who, time=time) if time else say("budget_of_provider", name=who)
-
-
-class BudgetFile:
-    """The current `[budgets]` of fanfold.toml."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or Path.cwd()
-        self._stamp: tuple[int, int] | None = (-1, -1)
-        self._read = SharedBudgets()
-
-    def current(self) -> SharedBudgets:
-        """The budgets, read again when the file has changed."""
-        stamp = self._stamp_now()
-        if stamp != self._stamp:
-            self._read, self._stamp = read(tables(self.folder).get("budgets", {})), stamp
-        return self._read
-
-    def _stamp_now(self) -> tuple[int, int] | None:
-        try:
-            found = (self.folder / "fanfold.toml").stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
 
 
 def read(given: Mapping[str, Any]) -> SharedBudgets:
@@ -117,8 +92,3 @@ def _cap(value: Any) -> Cap:
     if mark and period.strip() not in PERIODS:
         raise BadInput(say("budgets_period", value=value, known=list(PERIODS)))
     return Cap(read_amount(amount if mark else value), period.strip() or None)
-
-
-def utc_now() -> datetime:
-    """The current UTC time, which decides the day or month of a budget."""
-    return datetime.now(UTC)

@@ -35,7 +35,7 @@ class Estimates:
         processes three of its items in this process, pauses it and extrapolates; their results are kept, and ``resume``
         continues with the rest. To leave the sample to the workers: ``submit(…, sample=3)``, then ``extrapolate``.
         """
-        from fanfold.engine.estimate_task import estimate_sample, estimate_task
+        from fanfold.engine.money.estimate_task import estimate_sample, estimate_task
 
         client, owner = self.client, self.client.owner
         wanted = Submission(
@@ -48,6 +48,6 @@ class Estimates:
 
     def extrapolate(self, task_id: str) -> Estimate:
         """The expected cost of a task that was submitted with a sample, from what its items have cost so far."""
-        from fanfold.engine.estimate_task import extrapolate
+        from fanfold.engine.money.estimate_task import extrapolate
 
         return extrapolate(self.client, task_id)

@@ -36,6 +36,7 @@ batches = Table(
     Column("code", String(100)),
     Column("reason", Text),
     Column("reason_sentence", Text),
+    Column("read_at", UtcTime),
     CheckConstraint(f"state IN ({listed(BatchState)})", name="state_known"),
     **COUNTED_UP,
 )

@@ -1,0 +1,141 @@
+"""Refunds what a task did not deliver when it comes to rest, and charges again what a person has redone.
+
+Both happen in the transaction that moves the task, so no crash can separate them from the move. The rules:
+
+- a completed task costs what it delivered: items that are not done in the last `each` stage are refunded;
+- a partial task gets back its failed items;
+- a failed task costs nothing, unless it had delivered a result before: then its unfinished items are refunded;
+- a cancelled or deleted task costs the items that are done;
+- a retry or rerun charges what was refunded and will be worked on, and done items that are redone on purpose, once more.
+
+Only the latest charge of an item is ever refunded: a delivered result was paid for, even if it is redone later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fanfold.engine.credits.booking import book
+from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
+from fanfold.model.money.credits import WHOLE_TASK, Kind
+from fanfold.model.plan import Kind as StageKind
+from fanfold.model.plan import Plan
+from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import say
+from fanfold.store.rows.money.credits import NewEntry, Unit
+from fanfold.store.store import Transaction
+
+AT_REST = (*FINISHED_TASKS, None)
+"""States in which a task is settled; None stands for its removal."""
+
+
+def refund_undelivered(tx: Transaction, row: TaskRow, target: TaskState | None, actor: str) -> None:
+    """Refund what the task did not deliver. ``row`` is the task before its move to ``target``, and is locked."""
+    if not row.plan.priced or target not in AT_REST:
+        return
+    units = [unit for unit in tx.credits.units(row.id) if not unit.is_refunded]
+    delivered = _delivered(tx, row, target, units)
+    refund_units(tx, row, [unit for unit in units if unit.item not in delivered], actor, _reason(row, target))
+
+
+def refund_units(tx: Transaction, row: TaskRow, units: Iterable[Unit], actor: str, reason: str) -> int:
+    """Refund the latest charge of these items; returns the amount. What was refunded before is left out."""
+    refunds = [
+        NewEntry(row.owner, Kind.REFUND, unit.amount, row.id, unit.item, unit.generation, actor, reason)
+        for unit in units
+    ]
+    return sum(one.amount for one in book(tx, refunds, pipeline=row.pipeline))
+
+
+def charge_retry(
+    tx: Transaction, row: TaskRow, actor: str, stage: str, *, keys: Sequence[str] = (), degraded: bool = False
+) -> None:
+    """Charge for a retry, before its items are reset: what was refunded and continues, and done items that are named."""
+    if not row.plan.priced:
+        return
+    units = tx.credits.units(row.id)
+    refunded = [unit.item for unit in units if unit.is_refunded]
+    again = _going_on(tx, row, refunded, stage, keys, degraded)
+    if keys and row.plan.stage(stage).kind is StageKind.EACH:
+        again |= tx.reading.known_keys(row.number, stage, keys, (ItemState.DONE,))
+    _charge_again(tx, row, [unit for unit in units if unit.item in again], actor)
+
+
+def charge_rerun(tx: Transaction, row: TaskRow, actor: str) -> None:
+    """Charge for a rerun, before its items are reset: what was refunded, and what was delivered and is made once more."""
+    if not row.plan.priced:
+        return
+    units = tx.credits.units(row.id)
+    paid = [unit for unit in units if not unit.is_refunded]
+    delivered = _done(tx, row, paid) | ({WHOLE_TASK} if _has_completed(tx, row) else set())
+    _charge_again(tx, row, [unit for unit in units if unit.is_refunded or unit.item in delivered], actor)
+
+
+def _charge_again(tx: Transaction, row: TaskRow, units: Sequence[Unit], actor: str) -> None:
+    reason = say("credits_again")
+    entries = [
+        NewEntry(row.owner, Kind.CHARGE, -unit.amount, row.id, unit.item, unit.generation + 1, actor, reason)
+        for unit in units
+    ]
+    book(tx, entries, pipeline=row.pipeline)
+
+
+def _going_on(
+    tx: Transaction, row: TaskRow, refunded: Sequence[str], stage: str, keys: Sequence[str], degraded: bool
+) -> set[str]:
+    """Refunded items that a retry works on or delivers after all: all but those that stay failed, or do not exist."""
+    chain = _priced_stages(row.plan)
+    if not chain or row.plan.index(stage) < row.plan.index(chain[0]) or not tx.items.exist(row.number, chain[0]):
+        return set(refunded)
+    items = [item for item in refunded if item != WHOLE_TASK]
+    stay_failed: set[str] = set()
+    for name in chain:
+        failed = tx.reading.known_keys(row.number, name, items, (ItemState.FAILED,))
+        if name == stage and not degraded:
+            failed -= set(keys) if keys else failed
+        stay_failed |= failed
+    existing = tx.reading.known_keys(row.number, chain[0], items)
+    return (existing - stay_failed) | (set(refunded) & {WHOLE_TASK})
+
+
+def _delivered(tx: Transaction, row: TaskRow, target: TaskState | None, units: Sequence[Unit]) -> set[str]:
+    """The items, and WHOLE_TASK, that the owner has to pay for."""
+    everything = {unit.item for unit in units}
+    if target is TaskState.PARTIAL:
+        return everything - _failed(tx, row, units)
+    has_completed = target is TaskState.COMPLETED or _has_completed(tx, row)
+    if target is TaskState.FAILED and not has_completed:
+        return set()
+    if not _priced_stages(row.plan):
+        return everything if has_completed else set()
+    return _done(tx, row, units) | ({WHOLE_TASK} if has_completed else set())
+
+
+def _done(tx: Transaction, row: TaskRow, units: Sequence[Unit]) -> set[str]:
+    chain = _priced_stages(row.plan)
+    return tx.reading.known_keys(row.number, chain[-1], _keys(units), (ItemState.DONE,)) if chain else set()
+
+
+def _failed(tx: Transaction, row: TaskRow, units: Sequence[Unit]) -> set[str]:
+    keys = _keys(units)
+    found = [tx.reading.known_keys(row.number, name, keys, (ItemState.FAILED,)) for name in _priced_stages(row.plan)]
+    return set().union(*found)
+
+
+def _keys(units: Sequence[Unit]) -> list[str]:
+    return [unit.item for unit in units if unit.item != WHOLE_TASK]
+
+
+def _priced_stages(plan: Plan) -> list[str]:
+    """The last run of `each` stages: prices are per item of these."""
+    chains = plan.chains()
+    return chains[-1] if chains else []
+
+
+def _has_completed(tx: Transaction, row: TaskRow) -> bool:
+    """Whether the task has delivered a result since it was submitted or last rerun."""
+    return row.state is TaskState.COMPLETED or tx.events.has_completed(row.number)
+
+
+def _reason(row: TaskRow, target: TaskState | None) -> str:
+    return say("credits_refunded_deleted") if target is None else say("credits_refunded", state=target.value)

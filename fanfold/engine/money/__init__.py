@@ -1,0 +1,1 @@
+"""Estimates before a task starts, and budgets that tasks share."""

@@ -1,0 +1,1 @@
+"""The documented shapes of output that views of the page show."""

@@ -1,0 +1,1 @@
+"""The pictures of an item, and the gallery of a task."""

@@ -1,0 +1,1 @@
+"""Queries of items that wait for an external job or a subtask."""

@@ -1,0 +1,1 @@
+"""Tables of budgets, batches, credits and rate limits."""
