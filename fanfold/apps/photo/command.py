@@ -1,0 +1,140 @@
+"""`fanfold photo`: makes pictures with an image service and saves them to a folder."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import fanfold as ff
+from fanfold.apps.photo.options import OPTIONS
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.declared import click_options, said
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.apps.photo.configuration import ServiceSettings
+
+NAMED = (
+    "count", "scene", "parameters", "service", "seed", "format", "watermark", "watermark_percent", "watermark_position",
+    "watermark_opacity",
+)  # fmt: skip
+NAME_LENGTH = 40
+
+
+@click.command("photo", cls=Command)
+@click.argument("prompt", metavar="PROMPT", default="")
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="IMAGE",
+    help="An input picture: a file, a URL, a data URI, or a key in the object storage.",
+)
+@click.option("-o", "--output", metavar="FOLDER", default=".", help="The folder for the pictures [default: this one].")
+@click_options(OPTIONS, only=NAMED, templates=("scene",))
+@click.option("--estimate", is_flag=True, help="Only say what it would cost.")
+@click.option("--fresh", is_flag=True, help="Make new pictures, even if the same ones were made before.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    /,
+    prompt: str,
+    images: tuple[str, ...],
+    output: str,
+    estimate: bool,
+    fresh: bool,
+    **given: Any,
+) -> Exit:
+    """Make pictures with an image service; run it again and it resumes.
+
+    \b
+    fanfold photo "a red dress in a garden" --count 4 -o out/
+    fanfold photo "the same dress, from behind" --image dress.jpg
+    fanfold photo "a red dress" --scene studio --parameters mood=calm
+
+    Services are configured in fanfold.toml. The same prompt, pictures and options are paid for once. A job that a service
+    may have accepted is never started again blindly: `fanfold external ID` shows it. Pictures that failed are listed, and the
+    exit code is 7.
+    """
+    from fanfold.apps.photo import configuration
+
+    invocation.log(logging.ERROR)
+    settings = configuration.load()
+    options = said(OPTIONS, given)
+    if prompt:
+        options["prompt"] = prompt
+    try:
+        service = settings.chosen(options.get("service", ""))
+    except ff.Permanent as problem:
+        raise ff.BadInput(problem.message, code=problem.code) from None
+    if estimate:
+        return _estimate(invocation, service, int(options.get("count", 1)))
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise ff.BadInput(f"{folder} is not a folder. Give the folder for the pictures: -o out/")
+    return _made(invocation, _inputs(images), options, folder, fresh)
+
+
+def _inputs(images: tuple[str, ...]) -> tuple[Any, ...]:
+    """Files as paths, which are copied; anything else as it is, to be read by the first step."""
+    found: list[Any] = []
+    for one in images:
+        is_text = one.startswith(("http://", "https://", "data:"))
+        path = None if is_text else Path(one)
+        if path is not None and not path.is_file() and (path.suffix and "/" not in one):
+            raise ff.NotFound(f"There is no file {one}.")
+        found.append(path if path is not None and path.is_file() else {"image": one})
+    return tuple(found)
+
+
+def _made(invocation: Invocation, inputs: tuple[Any, ...], options: dict[str, Any], folder: Path, fresh: bool) -> Exit:
+    """Run the task here, and save what it made."""
+    from fanfold.apps.photo.pipeline import photo
+    from fanfold.running.one import RunWish, run_task
+
+    client = invocation.client([photo])
+    task = run_task(client, RunWish(photo, inputs, None, options, fresh), progress=not invocation.json)
+    result = client.result(task.id)
+    saved = _saved(result, folder, options.get("prompt", ""), task.id)
+    if invocation.json:
+        printing.print_json({"task": task.id, "images": [str(path) for path in saved], "missing": result["missing"]})
+    else:
+        _told(task.id, saved, result["missing"])
+    return Exit.PARTIAL if result["missing"] else Exit.OK
+
+
+def _saved(result: dict[str, Any], folder: Path, prompt: str, task_id: str) -> list[Path]:
+    """Save the pictures under the beginning of the prompt, the task and their number."""
+    words = re.sub(r"[^\w]+", "-", prompt).strip("-")[:NAME_LENGTH].strip("-") or "picture"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            image["file"].save(folder / f"{words}-{task_id[-4:]}-{image['file'].name}") for image in result["images"]
+        ]
+    except OSError as error:
+        raise ff.BadInput(f"Cannot write to {folder}: {error.strerror or error}.") from None
+
+
+def _told(task_id: str, saved: list[Path], missing: list[dict[str, Any]]) -> None:
+    for path in saved:
+        click.echo(f"Wrote {path} ({printing.size(path.stat().st_size)})", err=True)
+    for one in missing:
+        click.echo(f"Picture {one['picture']} failed: {one['reason']}", err=True)
+    if missing:
+        click.echo(f"To make them again: fanfold retry {task_id}, then run this again", err=True)
+
+
+def _estimate(invocation: Invocation, service: ServiceSettings, count: int) -> Exit:
+    cost = None if service.price is None else service.price * count
+    if invocation.json:
+        printing.print_json({"service": service.name, "pictures": count, "cost": cost})
+    elif cost is None:
+        click.echo(f"{count} pictures by {service.name}: the cost is unknown. Set its price in fanfold.toml.")
+    else:
+        click.echo(f"{count} pictures by {service.name}: ${cost:.2f}")
+    return Exit.OK

@@ -1,0 +1,1 @@
+"""Publishes finished pictures to a folder or a bucket, and offers them as files."""

@@ -1,0 +1,1 @@
+"""Builds prompts from scenes, parameters and the words of a person."""

@@ -1,0 +1,1 @@
+"""The steps of a task, one module each: download, prompt, generate, watermark, upload, deliver."""

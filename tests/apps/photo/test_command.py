@@ -1,0 +1,49 @@
+"""`fanfold photo` saves pictures to a folder, resumes without paying again, and says what is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import fanfold as ff
+from fanfold.apps.photo.command import command
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Invocation
+from tests.image_server import ImageServer, picture_bytes
+
+pytestmark = pytest.mark.one_database
+
+
+def asked(folder: Path, *words: str, as_json: bool = True) -> tuple[Any, str]:
+    """The exit code, or the exception, and what was printed."""
+    given = Invocation(f"sqlite:///{folder}/f.db", str(folder / "data"), json=as_json)
+    found = CliRunner().invoke(command, list(words), obj=given, standalone_mode=False)
+    return found.exception or found.return_value, found.stdout
+
+
+def test_the_same_command_resumes_and_pays_once(images: ImageServer, folder: Path) -> None:
+    (folder / "model.png").write_bytes(picture_bytes(3))
+    words = ("a red dress", "--image", "model.png", "--count", "2", "--seed", "5", "-o", "out")
+    images.choose = lambda prompt, seed: "refused" if seed == 6 else "good"
+    code, said = asked(folder, *words)
+    told = json.loads(said)
+    assert (code, len(told["images"]), told["missing"][0]["picture"]) == (Exit.PARTIAL, 1, "02")
+    assert Path(told["images"][0]).name.startswith("a-red-dress-")
+    images.choose = lambda prompt, seed: "good"
+    again, said = asked(folder, *words)
+    assert (again, json.loads(said)["task"], len(images.jobs)) == (Exit.PARTIAL, told["task"], 1)
+
+
+def test_mistakes_are_named_before_anything_is_begun(images: ImageServer, folder: Path) -> None:
+    code, said = asked(folder, "a hat", "--count", "3", "--estimate", as_json=False)
+    assert (code, said) == (Exit.OK, "3 pictures by replicate: $0.12\n")
+    unknown, _ = asked(folder, "a hat", "--service", "nosuch")
+    assert isinstance(unknown, ff.BadInput)
+    assert "nosuch" in str(unknown)
+    missing, _ = asked(folder, "a hat", "--image", "nowhere.png")
+    assert isinstance(missing, ff.NotFound)
+    empty, _ = asked(folder)
+    assert "no prompt" in str(empty)
+    assert not images.jobs
