@@ -27,7 +27,7 @@ unix_socket_dir = {folder}
 auth_type = any
 pool_mode = {mode}
 default_pool_size = {size}
-max_client_conn = 200
+max_client_conn = {clients}
 server_login_retry = 1
 logfile = {folder}/log
 admin_users = postgres
@@ -37,13 +37,15 @@ admin_users = postgres
 class PgBouncer:
     """PgBouncer with a few connections to a server, reached through a socket in its own folder."""
 
-    def __init__(self, folder: Path, server: PostgresServer, mode: str, size: int) -> None:
+    def __init__(self, folder: Path, server: PostgresServer, mode: str, size: int, clients: int = 200) -> None:
         self.folder = folder
         self.account = unprivileged_account()
         self.settings = folder / "pgbouncer.ini"
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir(mode=0o755)
-        text = CONFIGURATION.format(server=server.directory, port=PORT, folder=folder, mode=mode, size=size)
+        text = CONFIGURATION.format(
+            server=server.directory, port=PORT, folder=folder, mode=mode, size=size, clients=clients
+        )
         self.settings.write_text(text)
         if self.account is not None:
             os.chown(folder, self.account.pw_uid, self.account.pw_gid)
@@ -93,10 +95,10 @@ def program() -> str:
 
 
 @contextmanager
-def pooled(server: PostgresServer, mode: str = "transaction", size: int = 3) -> Iterator[PgBouncer]:
-    """A running PgBouncer before this server."""
+def pooled(server: PostgresServer, mode: str = "transaction", size: int = 3, clients: int = 200) -> Iterator[PgBouncer]:
+    """A running PgBouncer before this server, for this many clients."""
     program()
-    made = PgBouncer(server.directory / f"pooler-{os.urandom(3).hex()}", server, mode, size)
+    made = PgBouncer(server.directory / f"pooler-{os.urandom(3).hex()}", server, mode, size, clients)
     try:
         made.start()
         yield made

@@ -67,6 +67,23 @@ class RedisServer:
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
+    def fill(self) -> None:
+        """Let it refuse to write because it has no memory left."""
+        with self.client() as client:
+            client.config_set("maxmemory", "1")
+
+    def demote(self) -> None:
+        """Let it refuse to write because it is the copy of another server."""
+        with self.client() as client:
+            client.config_set("replica-serve-stale-data", "yes")
+            client.replicaof("127.0.0.1", "1")
+
+    def recover(self) -> None:
+        """Let it write again; it may have lost everything."""
+        with self.client() as client:
+            client.replicaof("NO", "ONE")
+            client.config_set("maxmemory", "0")
+
     def thaw(self) -> None:
         """Let it answer again."""
         assert self.process is not None

@@ -79,7 +79,15 @@ def free_port() -> int:
 
 
 Fault = Callable[[str, str], str | None]
-"""What goes wrong with a request (method, path): `500`, `503`, `cut` (the body ends early), `reset`, `unconditional`, or None."""
+"""What goes wrong with a request (method, path): a status of `REFUSALS`, `cut` (the body ends early), `reset`, `lost` (reset when
+it is done), `forgotten` (404 when it is done), `unconditional`, or None."""
+REFUSALS = {
+    "403": b"<Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>testing-key-id</AWSAccessKeyId></Error>",
+    "404": b"<html>default backend - 404</html>",
+    "500": b"",
+    "503": b"<Error><Code>SlowDown</Code></Error>",
+}
+"""Answers that do not come from the service, or only from its door."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -95,8 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
             self.close_connection = True
             return
-        if fault in ("500", "503"):
-            self._answer(int(fault), b"<Error><Code>SlowDown</Code></Error>" if fault == "503" else b"", [])
+        if fault in REFUSALS:
+            self._answer(int(fault), REFUSALS[fault], [])
             return
         dropped = {"host", "content-length"} | ({"if-none-match"} if fault == "unconditional" else set())
         headers = {name: value for name, value in self.headers.items() if name.lower() not in dropped}
@@ -106,6 +114,13 @@ class _Handler(BaseHTTPRequestHandler):
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
+        if fault == "forgotten":
+            self._answer(404, b"<Error><Code>NoSuchUpload</Code></Error>", [])
+            return
+        if fault == "lost":
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return
         self._answer(answer.status, content, answer.getheaders(), cut=fault == "cut")
 
     def _answer(self, status: int, content: bytes, headers: list[tuple[str, str]], *, cut: bool = False) -> None:

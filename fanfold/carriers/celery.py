@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from fanfold.carriers.celery_tasks import queue_of_task
 from fanfold.carriers.dispatch import RESEND_SECONDS
 from fanfold.carriers.hint import CarrierDown, Hint, follow
+from fanfold.carriers.kept_children import KeptChildren
 from fanfold.engine.discovery import load_all
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.pipeline import Pipeline, Target, by_name
@@ -41,6 +42,7 @@ class Attached:
         self.settings = settings
         self.queue = queue
         self._store: tuple[int, Store] | None = None
+        self._children: KeptChildren | None = None
 
     def store(self) -> Store:
         """The store of this process: opened at first use, so never before a fork."""
@@ -50,8 +52,18 @@ class Attached:
             self._store = (os.getpid(), Store.open(self.settings))
         return self._store[1]
 
+    def children(self) -> KeptChildren:
+        """The children of this process, which follows one hint at a time."""
+        store = self.store()
+        if self._children is None:
+            self._children = KeptChildren(store.settings)
+        return self._children
+
     def close(self) -> None:
-        """Close the store of this process, if it has one."""
+        """Close the store of this process, if it has one, and end its children."""
+        if self._children is not None:
+            self._children.end()
+            self._children = None
         if self._store is not None and self._store[0] == os.getpid():
             self._store[1].close()
             self._store = None
@@ -103,7 +115,9 @@ def work(pipeline: str, stage: str, seconds: float, hint: str = "") -> None:
 
     one = attached(current_app._get_current_object())
     own = _is_own_process()
-    report = follow(one.store(), one.pipelines.values(), Hint(pipeline, stage, seconds, hint), own_process=own)
+    children = one.children() if own else None
+    wanted = Hint(pipeline, stage, seconds, hint)
+    report = follow(one.store(), one.pipelines.values(), wanted, own_process=own, children=children)
     log.info("[%s] %s", hint or f"{pipeline}.{stage}", report or "nothing to do: the hint came twice or too late")
 
 
@@ -180,6 +194,10 @@ class CeleryCarrier:
             log.warning("[dispatch] Could not revoke %s: %s", hint, type(error).__name__)
             return False
         return True
+
+    def lost(self) -> list[str]:
+        """Celery does not tell."""
+        return []
 
     def close(self) -> None:
         """Close the connections to the broker."""

@@ -19,15 +19,16 @@ from fanfold.engine.worker.claiming.candidates import Candidates
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.store.items.find_work import Pair, Served
-from fanfold.store.rows.hints import HintRow
+from fanfold.store.rows.hints import HintRow, LostHints
 from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
+from fanfold.store.transaction import Transaction
 
 log = logging.getLogger("fanfold.dispatch")
 HINTS = 8
 """Most hints under way per stage, and so most processes that work for it."""
-RESEND_SECONDS = 30.0
-"""A hint that nobody has followed for this long counts as lost."""
+RESEND_SECONDS = 15.0
+"""A hint that nobody has followed for this long counts as lost: short enough that work is taken up within 20 s."""
 BEGIN_SECONDS = 5.0
 """How long a process may take from following a hint to its first heartbeat."""
 STEP_SECONDS = 1.0
@@ -113,17 +114,23 @@ class Dispatcher:
 
     def step(self) -> int:
         """Look once, and send what is missing; returns how many hints were sent."""
-        settings = self.store.settings
-        lost = self.store.transact(
-            lambda tx: tx.hints.drop_lost(self.carrier.name, self.resend_seconds, BEGIN_SECONDS, settings.lease_seconds)
-        )
-        self._tell_unheard(lost.silent)
+        self._drop_lost()
         with self.store.read() as tx:
             under_way = tx.hints.under_way(self.carrier.name)
         self._candidates.look(urgent=True)
         wanted = list(self._missing(under_way))
         self._take_back(under_way)
-        return self._send(wanted)
+        return self._send(wanted) if wanted else 0
+
+    def _drop_lost(self) -> None:
+        """Forget hints that nobody follows, or no longer, so that others are sent in their place."""
+        settings, dead = self.store.settings, self.carrier.lost()
+
+        def drop(tx: Transaction) -> LostHints:
+            tx.hints.end(dead)
+            return tx.hints.drop_lost(self.carrier.name, self.resend_seconds, BEGIN_SECONDS, settings.lease_seconds)
+
+        self._tell_unheard(self.store.transact(drop).silent)
 
     def _missing(self, under_way: Sequence[HintRow]) -> Iterator[Hint]:
         """The hints to send: enough processes for the items that wait, counting those on their way, up to the limit."""

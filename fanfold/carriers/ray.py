@@ -1,172 +1,194 @@
 """Ray as a carrier: actors follow hints, with the CPUs and GPUs that their stage asks for, and keep loaded models between items.
 
-An actor serves one stage. It is used again for the next hint, so whatever a handler's module has loaded stays in memory. Actors
-read the settings from the environment of their node: no address or password of a database travels through Ray.
+The connection to Ray has a process of its own (`ray_driver`). When the head node dies, Ray's calls block for minutes or end
+the process that made them; this process is then replaced, and the dispatcher continues.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import logging
-import time
+import secrets
+import socket
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
+from multiprocessing.connection import Connection
 from typing import Any
 
 from fanfold.carriers.dispatch import HINTS
-from fanfold.carriers.hint import CarrierDown, Hint, follow
-from fanfold.engine.discovery import load_all
+from fanfold.carriers.hint import CarrierDown, Hint
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
-from fanfold.settings import load as load_settings
-from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.ray")
+START_SECONDS = 120.0
+"""How long the first connection may take: a Ray on this machine has to be started first."""
+ANSWER_SECONDS = 20.0
+"""A driver that does not answer for this long is replaced. Its actors continue."""
+CHECK_SECONDS = 1.0
+"""How long the dispatcher waits for a driver that is being started again, before it does something else."""
+END_SECONDS = 10.0
 CPU, GPU = "CPU", "GPU"
-IDLE_SECONDS = 300.0
-"""How long an actor without work keeps its resources."""
-Pair = tuple[str, str]
-
-
-class Follower:
-    """What runs in an actor: follows one hint at a time, with a store of its own."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        logging.basicConfig(level=logging.INFO)
-        self.pipelines = load_all(list(targets))
-        self.store = Store.open(load_settings())
-
-    def work(self, pipeline: str, stage: str, seconds: float, hint: str) -> int:
-        """Follow a hint; returns how many items are done.
-
-        An actor may start so slowly that its hint counts as lost. It is followed all the same: Ray delivers nothing twice.
-        """
-        known = self.pipelines.values()
-        report = follow(self.store, known, Hint(pipeline, stage, seconds, hint))
-        report = report or follow(self.store, known, Hint(pipeline, stage, seconds))
-        return 0 if report is None else report.finished
-
-
-@dataclass
-class Actor:
-    """An actor and what it does."""
-
-    handle: Any
-    answer: Any = None
-    """The reference to what it returns, until that was seen."""
-    hint: str = ""
-    used_at: float = field(default_factory=time.monotonic)
 
 
 class RayCarrier:
-    """Sends hints to actors, which it starts and ends as they are needed."""
+    """Sends hints to actors, through a driver process that starts and ends them as they are needed."""
 
     name = "ray"
 
     def __init__(
-        self, targets: Sequence[str], pipelines: Mapping[str, Pipeline], address: str | None = None, most: int = HINTS
+        self,
+        targets: Sequence[str],
+        pipelines: Mapping[str, Pipeline],
+        address: str | None = None,
+        most: int = HINTS,
+        grace_seconds: float = 0.0,
     ) -> None:
-        """``targets``: the pipelines as the actors import them; ``address``: as for ``ray.init``; ``most``: actors per stage."""
-        try:
-            import ray
-        except ImportError:
-            raise BadInput("The carrier ray needs a package more: pip install 'fanfold[ray]'") from None
-        self._ray = ray
-        self._targets = list(targets)
+        """``targets``: the pipelines as the actors import them; ``address``: as for ``ray.init``; ``most``: actors per stage.
+
+        ``grace_seconds``: how long a Ray that was started here waits for its actors before it ends.
+        """
+        if importlib.util.find_spec("ray") is None:
+            raise BadInput("The carrier ray needs a package more: pip install 'fanfold[ray]'")
         self._pipelines = pipelines
-        self._most = most
-        self._actors: dict[Pair, list[Actor]] = {}
-        if not ray.is_initialized():
-            ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.WARNING)
+        self._grace = grace_seconds
+        self._order = {
+            "targets": list(targets),
+            "address": address,
+            "most": most,
+            "namespace": f"fanfold-{secrets.token_hex(4)}",
+            "grace_seconds": grace_seconds,
+        }
+        self._refused: list[str] = []
+        """Hints that no actor was free for."""
+        self._driver: Driver | None = Driver(self._order)
+        try:
+            self._driver.wait(START_SECONDS)
+        except CarrierDown as problem:
+            self._drop()
+            raise BadInput(f"{problem} Is a Ray cluster running at {address or 'this machine'}?") from None
 
     def send(self, hint: Hint) -> None:
         """Give it to an idle actor of the stage, or to a new one; a new one starts when its resources are free.
 
-        If there are enough actors, all busy or waiting for resources, it is dropped; the dispatcher sends another one later.
+        If there are enough actors, all busy or waiting for resources, it counts as lost, and the dispatcher soon sends another
+        one: an actor may have ended its last hint in the database just now, and its answer is still on the way.
         """
-        try:
-            self._end_idle()
-            actor = self._idle(hint)
-            if actor is None and len(self._actors[hint.pipeline, hint.stage]) >= self._most:
-                return
-            actor = actor or self._new(hint)
-            actor.answer = actor.handle.work.remote(hint.pipeline, hint.stage, hint.seconds, hint.id)
-            actor.hint, actor.used_at = hint.id, time.monotonic()
-        except self._ray.exceptions.RayError as error:
-            raise CarrierDown(f"Ray takes no hints: {type(error).__name__}.") from error
+        stage = self._pipelines[hint.pipeline].find(hint.stage)
+        assert stage is not None, "only stages of known pipelines are dispatched"
+        if not self._ask("send", hint=asdict(hint), options=options_of(stage)):
+            self._refused.append(hint.id)
 
     def revoke(self, hint: str, *, kill: bool) -> bool:
         """End the actor that follows a hint; its place is taken by a new one when there is work."""
-        for actors in self._actors.values():
-            for actor in actors:
-                if actor.hint == hint and kill:
-                    self._ray.kill(actor.handle)
-                    actors.remove(actor)
-                    return True
-        return False
+        try:
+            return kill and bool(self._ask("kill", hint=hint))
+        except CarrierDown as problem:
+            log.warning("[dispatch] Could not end the actor of %s: %s", hint, problem)
+            return False
+
+    def lost(self) -> list[str]:
+        """Hints whose actor has died, and those that no actor was free for."""
+        found, self._refused = self._refused, []
+        if self._driver is None:
+            return found
+        try:
+            return [*found, *self._ask("lost")]
+        except CarrierDown as problem:
+            log.warning("[dispatch] %s", problem)
+            return found
 
     def close(self) -> None:
-        """End all actors. Items that they run are recovered, like those of any worker that dies."""
-        for actors in self._actors.values():
-            for actor in actors:
-                self._ray.kill(actor.handle)
-        self._actors.clear()
+        """Let the actors end after what they do now. A Ray that was started here ends with them, within the grace time."""
+        if self._driver is not None:
+            self._driver.end(self._grace + END_SECONDS)
+            self._driver = None
 
-    def _idle(self, hint: Hint) -> Actor | None:
-        """An actor of the stage that has nothing to do. Those that have died are forgotten."""
-        actors = self._actors.setdefault((hint.pipeline, hint.stage), [])
-        for actor in list(actors):
-            if actor.answer is None:
-                return actor
-            done, _ = self._ray.wait([actor.answer], timeout=0)
-            if not done:
-                continue
+    def _ask(self, verb: str, **named: Any) -> Any:
+        """What the driver answers. One that has ended or does not answer is replaced; CarrierDown until the new one is ready."""
+        if self._driver is None:
+            self._driver = Driver(self._order)
+        try:
+            self._driver.wait(CHECK_SECONDS)
+            return self._driver.ask({"verb": verb, **named}, ANSWER_SECONDS)
+        except DriverEnded as ended:
+            self._drop()
+            raise CarrierDown(str(ended)) from None
+
+    def _drop(self) -> None:
+        if self._driver is not None:
+            self._driver.kill()
+            self._driver = None
+
+
+class DriverEnded(CarrierDown):
+    """The driver has ended, or must be ended because it does not answer."""
+
+
+class Driver:
+    """The process that is connected to Ray, and the socket to it."""
+
+    def __init__(self, order: Mapping[str, Any]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # A session of its own: Ctrl-C is meant for the dispatcher, which then lets the actors finish.
+            code = f"from fanfold.carriers.ray_driver import main; main({theirs.fileno()})"
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._socket = Connection(ours.detach())
+        self._is_ready = False
+        self._socket.send_bytes(json.dumps(order).encode())
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is connected to Ray; CarrierDown if that takes longer."""
+        if not self._is_ready:
             try:
-                self._ray.get(actor.answer)
-            except self._ray.exceptions.RayActorError as error:
-                log.warning(
-                    "[dispatch] The actor of %s has died: %s. Starting another", actor.hint, type(error).__name__
-                )
-                actors.remove(actor)
-                continue
-            except self._ray.exceptions.RayTaskError as error:
-                log.warning("[dispatch] %s failed: %s", actor.hint, str(error.cause).splitlines()[0])
-            actor.answer, actor.hint = None, ""
-            return actor
-        return None
+                self._answer(seconds)
+            except TimeoutError:
+                raise CarrierDown("Ray does not answer yet.") from None
+            self._is_ready = True
 
-    def _new(self, hint: Hint) -> Actor:
-        stage = self._pipelines[hint.pipeline].find(hint.stage)
-        assert stage is not None, "only stages of known pipelines are dispatched"
-        self._make_room(hint, options_of(stage))
-        made = self._ray.remote(Follower).options(**options_of(stage), name=hint.id, max_restarts=0)
-        actor = Actor(made.remote(self._targets))
-        self._actors.setdefault((hint.pipeline, hint.stage), []).append(actor)
-        return actor
+    def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+        """The answer to a request."""
+        try:
+            self._socket.send_bytes(json.dumps(request).encode())
+            return self._answer(seconds)
+        except TimeoutError:
+            raise DriverEnded(f"Ray has not answered within {seconds:g} s; connecting again.") from None
+        except OSError:
+            raise DriverEnded("The connection to Ray was lost; connecting again.") from None
 
-    def _make_room(self, hint: Hint, options: Mapping[str, Any]) -> None:
-        """End one idle actor of another stage if the cluster has no room: work comes before a loaded model."""
-        free = self._ray.available_resources()
-        if free.get(CPU, 0) >= options["num_cpus"] and free.get(GPU, 0) >= options["num_gpus"]:
-            return
-        others = [actors for pair, actors in self._actors.items() if pair != (hint.pipeline, hint.stage)]
-        idle = [(one.used_at, one, actors) for actors in others for one in actors if not self._is_busy(one)]
-        if idle:
-            _, actor, actors = min(idle, key=lambda found: found[0])
-            self._ray.kill(actor.handle)
-            actors.remove(actor)
+    def _answer(self, seconds: float) -> Any:
+        try:
+            if not self._socket.poll(seconds):
+                raise TimeoutError
+            answer = json.loads(self._socket.recv_bytes())
+        except (EOFError, ConnectionError):
+            raise DriverEnded("The connection to Ray was lost; connecting again.") from None
+        if "problem" in answer:
+            raise DriverEnded(answer["problem"])
+        return answer["value"]
 
-    def _is_busy(self, actor: Actor) -> bool:
-        return actor.answer is not None and not self._ray.wait([actor.answer], timeout=0)[0]
+    def end(self, seconds: float) -> None:
+        """Let it end by itself; kill it after some seconds."""
+        self._socket.close()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
-    def _end_idle(self) -> None:
-        """End actors that have had nothing to do for a while: others may need their GPU."""
-        for actors in self._actors.values():
-            for actor in list(actors):
-                if self._is_busy(actor):
-                    actor.used_at = time.monotonic()
-                elif time.monotonic() - actor.used_at > IDLE_SECONDS:
-                    self._ray.kill(actor.handle)
-                    actors.remove(actor)
+    def kill(self) -> None:
+        """End it at once. Actors on a cluster continue; a Ray that it has started ends with it."""
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
 
 
 def options_of(stage: Stage) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The dispatcher sends as many hints as there is work for, and nothing depends on what becomes of them."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.carriers.dispatch import BEGIN_SECONDS, RESEND_SECONDS, Dispatcher
@@ -14,7 +14,7 @@ from fanfold.engine.worker.attempt import unstopped
 from fanfold.store.rows import hints as hint_rows
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, one_step
-from tests.installation import HandClock, Installation, set_clock
+from tests.installation import HandClock, Installation
 from tests.waiting import eventually
 
 
@@ -26,6 +26,7 @@ class Post:
     def __init__(self) -> None:
         self.sent: list[Hint] = []
         self.killed: list[str] = []
+        self.dead: list[str] = []
         self.is_down = False
 
     def send(self, hint: Hint) -> None:
@@ -37,20 +38,11 @@ class Post:
         self.killed.append(hint)
         return kill
 
+    def lost(self) -> list[str]:
+        return self.dead
+
     def close(self) -> None:
         """Nothing to close."""
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return set_clock()
-
-
-@pytest.fixture
-def installation(database_url: str, tmp_path: Path, clock: HandClock) -> Iterator[Installation]:
-    made = Installation(database_url, tmp_path / "data", clock)
-    yield made
-    made.store.close()
 
 
 def echo(item: Any) -> Any:
@@ -114,6 +106,25 @@ def test_a_hint_whose_worker_has_died_no_longer_counts(installation: Installatio
     assert dispatcher.step() == 1
 
 
+def test_a_hint_that_the_carrier_knows_to_be_lost_is_replaced_at_once(installation: Installation) -> None:
+    """A late one is then followed all the same if its carrier wants that, and counts again."""
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    dispatcher = Dispatcher(installation.store, [pipeline], post, hints=1)
+    installation.client.submit(pipeline, items=["a"])
+    assert dispatcher.step() == 1
+    [lost] = post.sent
+    post.dead = [lost.id]
+    assert dispatcher.step() == 1
+    assert follow(installation.store, [pipeline], lost) is None
+    with installation.store.write() as tx:
+        tx.hints.add_missing("post", lost.id, "batch", "convert")
+        tx.hints.add_missing("post", lost.id, "batch", "convert")
+        assert tx.hints.begin(lost.id, "worker")
+        tx.hints.add_missing("post", lost.id, "batch", "convert")
+        assert not tx.hints.begin(lost.id, "another"), "it is followed already"
+
+
 def test_items_that_wait_beside_busy_processes_get_a_hint(installation: Installation, clock: HandClock) -> None:
     pipeline = installation.know(batch(handler=echo))
     post = Post()
@@ -174,7 +185,7 @@ def test_a_hint_leads_to_the_whole_work_of_its_stage(database_url: str, tmp_path
         task = live.client.submit(pipeline, items=["a", "b", "c"])
         Dispatcher(live.store, [pipeline], post, hints=2).step()
         reports = [follow(live.store, [pipeline, other], hint) for hint in (post.sent[0], post.sent[0], post.sent[1])]
-        assert [report and report.finished for report in reports] == [3, None, 0]
+        assert [report and report.finished for report in reports] == [3, None, None]
         assert live.client.get(task.id).state == "completed"
         assert live.client.workers() == []
         assert live.sql("SELECT * FROM hints") == []
@@ -210,3 +221,25 @@ def test_a_hint_is_not_done_while_a_handler_ignores_a_cancel(
         process.join(60)
         live.store.close()
     assert not process.is_alive()
+
+
+def test_a_hint_whose_work_others_have_done_costs_few_statements(installation: Installation) -> None:
+    """Of eight hints in a queue, two processes may have done everything before the third is read."""
+    pipeline = installation.know(batch(handler=echo))
+    post = Post()
+    installation.client.submit(pipeline, items=["a", "b"])
+    assert Dispatcher(installation.store, [pipeline], post).step() == 2
+    installation.worker().claim(free=2)
+    said: list[str] = []
+
+    def count(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        said.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", count)
+    try:
+        assert follow(installation.store, [pipeline], post.sent[0]) is None
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", count)
+    assert len(said) <= 15, said
+    assert not any("workers" in statement for statement in said), "no worker is registered for it"
+    assert len(installation.sql("SELECT * FROM hints")) == 1

@@ -34,9 +34,20 @@ Unless stated otherwise, leases were shortened to 3 s, so times to recover are t
 |---|---|---|---|---|---|
 """
 
+PAID = """
+## Paid calls against needed calls
+
+What the service was asked to answer, and is paid for, as a share of the calls that the work needs. A live call that is in
+flight when its worker is killed may be paid for, and is asked again: it is reported as possibly paid. Without these, the
+share must not be above 1. Questions in batches are found again at the service, so they are never paid for twice.
+
+| scenario | database | workers killed | needed | paid | in flight at the kills | paid / needed | without those in flight |
+|---|---|---|---|---|---|---|---|
+"""
+
 
 def main(wanted: list[str]) -> int:
-    """Run the scenarios (or the named files) and write the table; the exit code is that of the tests."""
+    """Run the scenarios, or the named files, and write their rows; the exit code is that of the tests."""
     with tempfile.TemporaryDirectory() as folder:
         report, outcome = Path(folder) / "findings.jsonl", Path(folder) / "outcome.xml"
         environment = {**os.environ, "FANFOLD_CHAOS_FULL": "1", REPORT: str(report)}
@@ -56,8 +67,9 @@ def main(wanted: list[str]) -> int:
         lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
         failed = failures(outcome)
     findings = [Finding(**json.loads(line)) for line in lines]
-    if findings and not wanted:
-        TABLE.write_text(table(findings, failed), encoding="utf-8")
+    if findings:
+        known = TABLE.read_text(encoding="utf-8") if wanted and TABLE.exists() else ""
+        TABLE.write_text(table(findings, failed, known), encoding="utf-8")
         print(f"{len(findings)} findings written to {TABLE.relative_to(ROOT)}")
     return code
 
@@ -70,17 +82,47 @@ def failures(outcome: Path) -> list[str]:
     ]
 
 
-def table(findings: list[Finding], failed: list[str]) -> str:
-    """The page."""
-    cores = os.cpu_count()
-    head = HEAD.format(
-        machine=f"{platform.system()} {platform.machine()} with {cores} cores",
+def table(findings: list[Finding], failed: list[str], known: str = "") -> str:
+    """The page. If only some scenarios were run, ``known`` is the page as it was, in which their rows are replaced."""
+    missing = "\nThese did not hold in this run: " + ", ".join(f"`{name}`" for name in failed) + ".\n" if failed else ""
+    title = PAID.strip().splitlines()[0]
+    before, _, after = (known or head()).partition(title)
+    rows = with_rows(before.rstrip(), [line(finding) for finding in findings])
+    paid = after or PAID.partition(title)[2]
+    counted = with_rows(paid.rstrip(), [paid_line(finding) for finding in findings if finding.paid is not None])
+    return f"{rows}{missing}\n{title}{counted}"
+
+
+def head() -> str:
+    """The beginning of the page, about this machine."""
+    return HEAD.format(
+        machine=f"{platform.system()} {platform.machine()} with {os.cpu_count()} cores",
         python=platform.python_version(),
         sqlite=".".join(map(str, sqlite_version())),
         psycopg=version("psycopg"),
     )
-    missing = "\nThese did not hold in this run: " + ", ".join(f"`{name}`" for name in failed) + ".\n" if failed else ""
-    return head + "".join(f"{line(finding)}\n" for finding in findings) + missing
+
+
+def with_rows(section: str, lines: list[str]) -> str:
+    """A section with rows in its table: those of the same scenario and database are replaced, new ones come at its end."""
+    new = {name_of(row): row for row in lines}
+    made = [new.pop(name_of(row), row) for row in section.split("\n")]
+    end = max(at for at, row in enumerate(made) if row.startswith("|")) + 1
+    return "\n".join([*made[:end], *new.values(), *made[end:]]) + "\n"
+
+
+def name_of(row: str) -> tuple[str, ...]:
+    """The scenario and the database of a row."""
+    return tuple(row.split(" | ")[:2])
+
+
+def paid_line(finding: Finding) -> str:
+    """One row of the table of paid calls."""
+    assert finding.paid is not None
+    killed, needed, paid, in_flight = finding.paid
+    shares = f"{paid / needed:.3f}", f"{(paid - in_flight) / needed:.3f}"
+    cells = finding.scenario, finding.database, str(killed), str(needed), str(paid), str(in_flight), *shares
+    return "| " + " | ".join(cells) + " |"
 
 
 def line(finding: Finding) -> str:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from celery import Celery
 
 import fanfold as ff
-from tests.acceptance.work import crowd, note
+from tests.acceptance.work import crowd
+from tests.chaos.handlers import deaf_function
 
 app = Celery("chaos", broker=os.environ.get("CELERY_BROKER_URL", "memory://"))
 app.conf.broker_connection_retry_on_startup = True
 app.conf.task_routes = {"team.*": {"queue": "team"}}
 app.conf.broker_transport_options = {"visibility_timeout": 5}
-
-deaf = ff.Pipeline("deaf_function")
-
-
-@deaf.each(timeout=None, retry=ff.Retry(limit=0))
-def never_end(item: ff.ItemWork) -> None:
-    """Ignores that its task was cancelled."""
-    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
-    while True:
-        time.sleep(0.1)
 
 
 @app.task(bind=True, name="team.count_up", max_retries=2)
@@ -39,4 +29,4 @@ def count_up(self, path: str, total: int) -> str:  # type: ignore[no-untyped-def
 
 
 counted = ff.from_celery(count_up)
-ff.celery.attach(app, [crowd, deaf, counted])
+ff.celery.attach(app, [crowd, deaf_function, counted])

@@ -34,6 +34,8 @@ class Finding:
     """From the end of the fault (or from the fault itself, where nothing ends it) to the next finished item."""
     throughput: float | None = None
     """Items per second after the fault, as a share of those before it."""
+    paid: tuple[int, int, int, int] | None = None
+    """Workers killed, calls needed, calls paid for at the service, and calls in flight at the kills."""
 
 
 def note(finding: Finding) -> None:

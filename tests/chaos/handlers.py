@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fanfold as ff
+from tests.acceptance import work as acceptance
 from tests.acceptance.work import note
 
 steady = ff.Pipeline("steady")
@@ -59,6 +60,17 @@ async def ignore(item: ff.ItemWork) -> str:
     return item.key
 
 
+deaf_function = ff.Pipeline("deaf_function")
+
+
+@deaf_function.each(timeout=None, retry=ff.Retry(limit=0), resources={"CPU": 0.5, "special": 1})
+def never_end(item: ff.ItemWork) -> None:
+    """Ignores that its task was cancelled."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    while True:
+        time.sleep(0.1)
+
+
 talkative = ff.Pipeline("talkative")
 
 
@@ -95,3 +107,10 @@ asking = ff.Pipeline("asking")
 async def ask(item: ff.ItemWork) -> str:
     """One paid question for each item."""
     return str((await item.ask(str(item.input))).text)
+
+
+crowd_in_children = ff.Pipeline("crowd_in_children")
+"""`crowd`, with a child process for each running item."""
+crowd_in_children.split(acceptance.cut)
+crowd_in_children.each(isolate=True, concurrency=2)(acceptance.work)
+crowd_in_children.merge(acceptance.bind)

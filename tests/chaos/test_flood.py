@@ -133,7 +133,8 @@ def test_many_failures_at_once_are_no_storm(tmp_path: Path) -> None:
         found = ours.until(task, seconds=200)
         busy = (sum(process.cpu_times()[:2]) - used) / (time.monotonic() - waited_at)
         assert (found.done, found.failed) == (AT_ONCE, 0)
-        assert {(row.state, row.failures, row.lease) for row in ours.rows(task, "fail_first")} == {("done", 1, 2)}
+        # Not the lease: an item that was claimed ahead and handed back, unbegun, has had one more.
+        assert {(row.state, row.failures, row.attempts) for row in ours.rows(task, "fail_first")} == {("done", 1, 2)}
         kept = count(ours, attempts, task) / AT_ONCE
         told = count(ours, events, task, events.c.item.is_not(None)) / AT_ONCE
         lines = len(re.findall(r"Failed fail_first", (tmp_path / "process-1.log").read_text()))

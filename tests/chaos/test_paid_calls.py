@@ -15,10 +15,14 @@ from fanfold.model.task import Task
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.ai_protocol import slow
 from tests.ai_server import AIServer
-from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough
+from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough, only_in_full
 from tests.chaos.handlers import __name__ as module
 from tests.chaos.handlers import asking
 from tests.chaos.test_workers import is_past
+from tests.databases import Databases
+from tests.engine.live import Live
+from tests.providers.batch_crashes import QUICK, Mortal, speak
+from tests.providers.batch_worker import STEPS
 
 ITEMS = 600 if FULL else 120
 KILLS = 15 if FULL else 3
@@ -79,7 +83,8 @@ def test_live_calls_are_paid_once_but_for_those_in_the_air_at_a_kill(
         assert lost <= killed * SLOTS, "only what was in flight at a kill"
     promised = "A question is paid for once, except for calls in flight when a worker is killed; these are reported."
     seen = f"{killed} workers killed: {billed} paid for {ITEMS} needed calls, {lost} in flight at the kills"
-    note(Finding("paid calls, live", kind_of(database_url), promised, seen))
+    paid = killed, ITEMS, billed, lost
+    note(Finding("paid calls, live", kind_of(database_url), promised, seen, paid=paid))
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -111,4 +116,34 @@ def test_questions_in_batches_are_paid_once_whenever_workers_are_killed(
         "A question is paid for once, no matter when a worker is killed; expired questions go into the next batch."
     )
     seen = f"{killed} workers killed: {paid} paid for {ITEMS} needed calls in {sent} batches, 30 % expired at first"
-    note(Finding(f"paid calls, in batches ({kind})", kind_of(database_url), promised, seen))
+    counted = killed, ITEMS, paid, 0
+    note(Finding(f"paid calls, in batches ({kind})", kind_of(database_url), promised, seen, paid=counted))
+
+
+@only_in_full
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_a_worker_killed_at_any_single_step_of_a_batch_costs_nothing_twice(
+    databases: Databases, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each step has a task and a database of its own; the tests of the lane kill at all steps of one batch."""
+    steps = [step for step in STEPS if kind == "openai" or step != "uploaded"]
+    needed = paid = 0
+    for step in steps:
+        speak(kind, ai, monkeypatch)
+        ai.batches.paid.clear()
+        with databases.fresh() as url:
+            live = Live(url, tmp_path / step, **QUICK)
+            # A batch is searched for only after a worker has died before it knew the batch's id.
+            deaths = ["created", step] if step == "found" else [step]
+            with Mortal(live, deaths) as mortal:
+                done = mortal.run(ai)
+                assert mortal.deaths() == dict.fromkeys(deaths, -9)
+            assert (ai.batches.paid, done.spending.calls) == (dict.fromkeys(mortal.items, 1), len(mortal.items))
+            needed, paid = needed + len(mortal.items), paid + ai.batches.paid.total()
+            database = kind_of(url)
+            live.store.close()
+    assert ai.calls == []
+    promised = "A question is paid for once, at whichever step of its batch a worker is killed."
+    seen = f"killed at each of {len(steps)} steps ({', '.join(steps)}): {paid} paid for {needed} needed calls"
+    counted = len(steps), needed, paid, 0
+    note(Finding(f"each step of a batch ({kind})", database, promised, seen, paid=counted))

@@ -32,7 +32,10 @@ def worker_of(ours: Fleet, pipeline: str, concurrency: int = 4) -> Process:
 
 
 def test_an_item_that_kills_its_process_fails_alone(database_url: str, tmp_path: Path) -> None:
-    """It takes down as many workers as make it suspect; after that it runs in a child, and only the child dies."""
+    """It takes down as many workers as make it suspect; after that it runs in a child, and only the child dies.
+
+    One more if it was claimed ahead the first time: the database does not know then that it had begun.
+    """
     one_database_is_enough(database_url)
     with fleet(database_url, tmp_path) as ours:
         items = [ff.NewItem(key="bad" if number == 20 else f"k{number}") for number in range(OTHERS)]
@@ -47,13 +50,15 @@ def test_an_item_that_kills_its_process_fails_alone(database_url: str, tmp_path:
         patiently(over, 100, ours.said)
         found = ours.client.get(task)
         assert (found.state, found.done, found.failed) == ("partial", OTHERS - 1, 1), ours.said()
-        assert [worker.poll() for worker in workers] == [3] * SUSPECT_CRASHES + [None], ours.said()
+        died = len(workers) - 1
+        assert died in (SUSPECT_CRASHES, SUSPECT_CRASHES + 1), ours.said()
+        assert [worker.poll() for worker in workers] == [3] * died + [None], ours.said()
         bad = next(row for row in ours.rows(task, "swallow") if row.key == "bad")
-        assert (bad.crashes, bad.failures, bad.lease) == (3, 0, 3), bad
+        assert (bad.crashes, bad.failures, bad.lease) == (3, 0, died + 1), bad
         assert "died" in str(bad.error_message), bad
         pids = [pid for _, _, pid in ours.calls()["bad"]]
-        assert len(set(pids)) == 3
-        assert pids[:SUSPECT_CRASHES] == [worker.pid for worker in workers[:-1]]
+        assert len(set(pids)) == died + 1
+        assert pids[:died] == [worker.pid for worker in workers[:-1]]
         assert workers[-1].pid not in pids
         check_events(ours.client, task)
     note(
@@ -61,7 +66,7 @@ def test_an_item_that_kills_its_process_fails_alone(database_url: str, tmp_path:
             "an item that kills its worker",
             kind_of(database_url),
             "After the second worker it runs in a child process; after the third death it fails as poison, alone.",
-            f"2 workers and 1 child died, {OTHERS - 1} of {OTHERS} items done",
+            f"{died} workers and 1 child died, {OTHERS - 1} of {OTHERS} items done",
         )
     )
 

@@ -8,6 +8,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 import fanfold as ff
 from fanfold.store.dialects import write_lock
 from fanfold.store.dialects.write_lock import WriteLock
@@ -28,11 +30,10 @@ def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) 
         load = Load(ours)
         victim, before = load.workers[0], load.meter.rate(WINDOW)
         done, known = load.meter.done(), names_of(ours, victim)
+        held = freeze_at_work(ours, victim)
         victim.kill()
         killed_at = time.monotonic()
         victim.wait(60)
-        held = running_in(ours, victim)
-        assert held
         went_on = load.meter.next_done(done, 60)
         patiently(lambda: not is_holding(ours, known), 60, ours.said)
         again = time.monotonic() - killed_at
@@ -46,6 +47,22 @@ def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) 
         promised = "its items run again at once on the same machine; the others continue"
         seen = f"{len(crashed)} items of {len(held)} in flight were free for others after {again:.1f} s (lease: 300 s)"
         note(Finding("kill -9", kind_of(database_url), promised, seen, round(went_on, 1), share))
+
+
+def freeze_at_work(ours: Fleet, process: Process) -> set[str]:
+    """Stop a process at a moment at which handlers run in it. Returns the keys that it has begun and not ended."""
+    held: set[str] = set()
+
+    def is_caught() -> bool:
+        process.send_signal(signal.SIGSTOP)
+        patiently(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED, 60)
+        held.update(running_in(ours, process))
+        if not held:
+            process.send_signal(signal.SIGCONT)
+        return bool(held)
+
+    patiently(is_caught, 60, ours.said)
+    return held
 
 
 def running_in(ours: Fleet, process: Process) -> set[str]:
