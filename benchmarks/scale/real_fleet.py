@@ -1,0 +1,119 @@
+"""A real fleet: several workers per process, through PgBouncer, on one task of many items."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+import fanfold as ff
+from benchmarks.scale.costs import Meter
+from benchmarks.scale.workload import counting
+from fanfold.engine.worker.loop import Worker
+from fanfold.settings import load
+from fanfold.store.store import Store
+
+PATIENCE_SECONDS = 7_200.0
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a real run took."""
+
+    workers: int
+    items: int
+    seconds: float
+    """From the first start of an item to the last end."""
+    server_cores: float
+    log_bytes_per_item: float
+    most_connections: int
+    """Server connections at the same time, those of the pooler included."""
+    attempts: int
+    """Attempts of all items: as many as items if each was done once."""
+    result: int
+
+
+def work_in_threads(count: int, slots: int) -> None:
+    """In a process of its own: this many workers, each with its own store, until SIGTERM."""
+    workers = []
+    for number in range(count):
+        store = Store.open(load(dict(os.environ), Path.cwd()))
+        workers.append(Worker([counting], store=store, concurrency=slots, name=f"w{number}"))
+    threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    for thread in threads:
+        thread.start()
+    over.wait()
+    for worker in workers:
+        worker.stop()
+    for thread in threads:
+        thread.join(30)
+
+
+def run(
+    store: Store, direct: str, pooled: str, folder: Path, *, workers: int, processes: int, slots: int, items: int,
+    seconds: float,
+) -> Run:  # fmt: skip
+    """Start the fleet, wait until it is there, and let it work on one task."""
+    client = ff.Client(store=store, pipelines=[counting])
+    given = {"FANFOLD_DATABASE": pooled, "FANFOLD_DATA": str(folder / "files")}
+    code = f"from benchmarks.scale.real_fleet import work_in_threads as w; w({workers // processes}, {slots})"
+    fleet = [subprocess.Popen([sys.executable, "-c", code], env=os.environ | given) for _ in range(processes)]
+    try:
+        _until(lambda: len(client.workers()) >= workers // processes * processes, fleet)
+        return _measured(client, direct, fleet, workers // processes * processes, items, seconds)
+    finally:
+        for process in fleet:
+            process.terminate()
+        for process in fleet:
+            process.wait(60)
+
+
+def _measured(
+    client: ff.Client, direct: str, fleet: list[subprocess.Popen[bytes]], workers: int, items: int, seconds: float
+) -> Run:
+    meter, most = Meter(direct), 0
+    task = client.submit(counting, items=range(items), options={"seconds": seconds})
+    log, processor = meter.log(), meter.processor()
+    while client.get(task.id).state == "active":
+        row = meter.connection.execute(b"SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL").fetchone()
+        most = max(most, int(row[0]) if row else 0)
+        _check(fleet)
+        time.sleep(LOOK_SECONDS)
+    used, written = meter.processor() - processor, meter.log() - log
+    with psycopg.connect(direct) as connection:
+        found = connection.execute(
+            b"SELECT count(*), sum(attempts), extract(epoch FROM max(finished_at) - min(started_at)) FROM items"
+            b" WHERE stage = 'count' AND state = 'done'"
+        ).fetchone()
+    assert found is not None
+    assert found[0] == items, f"{found} of {items} items are done"
+    taken = float(found[2])
+    return Run(
+        workers, items, taken, used / taken, written / items, most, int(found[1]), int(client.result(task.id))
+    )  # fmt: skip
+
+
+def _until(reached: object, fleet: list[subprocess.Popen[bytes]]) -> None:
+    assert callable(reached)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not reached():
+        _check(fleet)
+        if time.monotonic() > end:
+            raise TimeoutError("The fleet did not come up")
+        time.sleep(LOOK_SECONDS)
+
+
+def _check(fleet: list[subprocess.Popen[bytes]]) -> None:
+    ended = [process.args for process in fleet if process.poll() is not None]
+    if ended:
+        raise RuntimeError(f"Processes of the fleet have ended: {len(ended)}")
