@@ -47,6 +47,7 @@ chaos: .venv/.dev ## Run every fault scenario at full length, and write docs/exp
 bench: .venv/.dev ## Benchmark Fanfold, its peers and the bare statements, in a quarter of an hour; BENCH="--quick" is faster
 	@$(BIN)/python -m benchmarks.engines $(BENCH)
 	@$(BIN)/python -m benchmarks.extract $(BENCH)
+	@$(BIN)/python -m benchmarks.scale $(or $(BENCH),--workers 60 --items 60000 --seconds 0.1)
 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
 	@$(BIN)/python -m tests.mutants --write docs/explanation/mutants.md
@@ -63,7 +64,7 @@ COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no
 
 lock: ## Pin the newest allowed dependencies (needs uv)
 	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
-	$(COMPILE) --upgrade --extra postgres --extra extract --extra proofread --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
+	$(COMPILE) --upgrade --extra postgres --extra s3 --extra anthropic --extra extract --extra proofread --extra ocr --extra office --extra server --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
 	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache dist site

@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import fcntl
+import logging
 import os
 import shutil
 import subprocess
@@ -153,6 +154,16 @@ def started(server: PostgresServer) -> PostgresServer:
             raise
         pytest.skip(f"no PostgreSQL: {error}")
     return server
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """Undo what a command that ran in this process did to the logging: the next test would find nothing in its log."""
+    ours = logging.getLogger("fanfold")
+    before = ours.handlers[:], ours.level, ours.propagate
+    yield
+    ours.handlers[:], ours.propagate = before[0], before[2]
+    ours.setLevel(before[1])
 
 
 @pytest.fixture(scope="session")

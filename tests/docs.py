@@ -10,16 +10,18 @@ import click
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.apps.pdf.reading.pdf_text import Box, LineText, PageText, PdfText, Run
+from fanfold.apps.photo.configuration import MEANINGS as PHOTO_MEANINGS
+from fanfold.apps.photo.configuration import SERVICE_MEANINGS, PhotoSettings, ServiceSettings
 from fanfold.cli import cli, sections
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, Move, diagram
 from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES
+from fanfold.model.money.shared_budgets import MEANINGS as BUDGET_MEANINGS
 from fanfold.model.pipelines.options import KINDS, Option
 from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.model.pipelines.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
-from fanfold.providers.costs.shared_budgets import MEANINGS as BUDGET_MEANINGS
 from fanfold.running.terminal.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.settings import MEANINGS, Settings
 from tests.http_reference import escaped, http
@@ -93,7 +95,25 @@ def settings() -> str:
         for field in fields(Settings)
     ]
     table = ["| setting | environment | default | meaning |", "|---|---|---|---|", *rows]
-    return "\n".join([head, "", *table, "", providers(), "", budgets()])
+    return "\n".join([head, "", *table, "", providers(), "", budgets(), "", pictures()])
+
+
+def pictures() -> str:
+    """What the Photo application is configured with."""
+    head = (
+        "## Pictures\n\nA table `[photo]` in `fanfold.toml` configures the Photo application, a table "
+        "`[photo.services.NAME]` an image service. Keys are never stored: `key_env` names the environment variable with the "
+        "key. Time limits and retries are read when a worker starts. How to use them: [Pictures](../guides/photo.md)."
+    )
+    parts = [head]
+    for kind, meanings in ((PhotoSettings, PHOTO_MEANINGS), (ServiceSettings, SERVICE_MEANINGS)):
+        rows = [
+            f"| `{field.name}` | {'{}' if field.name == 'parameters' else repr(field.default)} | {meanings[field.name]} |"
+            for field in fields(kind)
+            if field.name in meanings
+        ]
+        parts += ["", "| setting | default | meaning |", "|---|---|---|", *rows]
+    return "\n".join(parts)
 
 
 def budgets() -> str:

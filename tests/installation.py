@@ -12,13 +12,15 @@ import sqlalchemy as sa
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.recovery.sweep import sweep
 from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.claiming.batches import calls_of
 from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline
+from fanfold.model.pipelines.pipeline import Pipeline, Stage, Target, as_pipeline
 from fanfold.model.task import Task, TaskRow
 from fanfold.settings import Settings
 from fanfold.store.schema import tables
@@ -102,18 +104,28 @@ class HandWorker:
         for _ in range(turns):
             turn = self.turn(settled, free)
             idle = not settled and not turn.claimed and not turn.again
-            settled = [self.call(row, claimed) for row, claimed in turn.claimed]
+            settled = [
+                one
+                for row, stage, claimed in calls_of(turn.claimed, self.pipelines)
+                for one in self.call_many(row, stage, claimed)
+            ]
             if idle:
                 return
         raise AssertionError(f"not at rest after {turns} turns")
 
     def call(self, row: TaskRow, claimed: Claimed) -> Settlement:
-        """Run one handler here and now."""
-        pipeline = self.pipelines[row.pipeline]
-        stage = pipeline.find(claimed.stage)
+        """Run the handler of one item here and now."""
+        stage = self.pipelines[row.pipeline].find(claimed.stage)
         assert stage is not None
-        call = Call(self.store, pipeline, stage, row, claimed)
-        return asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+        [settlement] = self.call_many(row, stage, [claimed])
+        return settlement
+
+    def call_many(self, row: TaskRow, stage: Stage, claimed: list[Claimed]) -> list[Settlement]:
+        """Run one handler here and now."""
+        first = Call(self.store, self.pipelines[row.pipeline], stage, row, claimed[0])
+        call: Any = first if stage.batch is None else BatchCall(first, claimed[1:])
+        ended = asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+        return ended if isinstance(ended, list) else [ended]
 
 
 class Installation:

@@ -46,4 +46,7 @@ def test_the_hiding_hides() -> None:
     command = [sys.executable, "-c", look]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=100, env=environment, check=True)
-    assert done.stdout.strip() == "['proofread', 'extract'] ['proofread', 'translate', 'extract', 'suggest', 'demo']"
+    assert (
+        done.stdout.strip()
+        == "['proofread', 'photo', 'extract'] ['proofread', 'translate', 'photo', 'extract', 'suggest', 'demo']"
+    )
