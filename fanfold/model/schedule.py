@@ -96,8 +96,9 @@ def zone_of(name: str) -> ZoneInfo:
 def due_times(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
     """The due times after a moment, in UTC.
 
-    They are times on the wall clock of the zone. A time that the change to summer time skips is due right after the gap; one
-    that comes twice in autumn is due once, except for `*` and steps in the hour, which follow the real time.
+    They are times on the wall clock of the zone. With five fields and a fixed minute and hour, a time that the change to summer
+    time skips is due right after the gap, and one that comes twice in autumn is due once. If the minute or the hour begins with
+    `*`, or there are six fields, every match counts: twice in autumn, and not at all in the gap.
     """
     from cronsim import CronSim, CronSimError
 
