@@ -57,7 +57,7 @@ class AsyncClient(AsyncCalls):
 
     @property
     def webhooks(self) -> AsyncWebhooks:
-        """Other programs that are told what becomes of tasks."""
+        """Webhooks: other programs that are notified about tasks."""
         return AsyncWebhooks(self, attrgetter("webhooks"))
 
 

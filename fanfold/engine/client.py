@@ -124,7 +124,7 @@ class Client:
         self.credits = Credits(self)
         """Credits of owners: what they have, and what their tasks cost."""
         self.webhooks = Webhooks(self)
-        """Other programs that are told what becomes of tasks."""
+        """Webhooks: other programs that are notified about tasks."""
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -194,7 +194,7 @@ class Client:
         may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it). With ``sample=3``, all
         workers together process three items of a stage and pause the task: see ``extrapolate``, then ``resume``. With
         ``run_at`` (an aware time) or ``delay`` (seconds) it is stored now and starts then; ``resume`` starts it earlier.
-        ``notify`` names webhooks, or addresses, that are told what becomes of it.
+        ``notify`` names webhooks, or URLs, that are notified about it.
         """
         wanted = self._submission(
             inputs=inputs,

@@ -68,7 +68,7 @@ class Schedules:
         """Submit a task at every time that ``cron`` names, on the wall clock of ``zone``, exactly once.
 
         ``overlap`` says what happens to a run that is due while the one before it is unfinished: `skip` it, `queue` one of
-        them, or `allow` both. ``catch_up`` says what happens to times at which no worker was there: `none`, `one` run for all
+        them, or `allow` both. ``catch_up`` says what happens to times that passed without a worker: `none`, `one` run for all
         of them, or `all`. Input files are copied now, and every task gets its own copy: to read something fresh, let a
         handler read it.
         """

@@ -40,7 +40,7 @@ def command() -> None:
     type=click.Choice(["none", "one", "all"]),
     default="one",
     show_default=True,
-    help="What happens to times at which no worker was there.",
+    help="What happens to times that passed without a worker.",
 )
 @given.option
 @given.items_file
@@ -105,7 +105,7 @@ def list_all(invocation: Invocation) -> None:
 
 @command.command("show", cls=Command)
 @click.argument("name")
-@click.option("--next", "count", type=click.IntRange(0, 1000), default=0, help="Print when it is due next, N times.")
+@click.option("--next", "count", type=click.IntRange(0, 1000), default=0, help="Print the next N due times instead.")
 @click.pass_obj
 def show(invocation: Invocation, name: str, count: int) -> None:
     """Show a schedule and its latest runs with their tasks."""

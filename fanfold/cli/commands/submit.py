@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--delay", type=given.FiniteRange(min=0), metavar="SECONDS", help="Start this many seconds from now.")
 @click.option(
-    "--notify", multiple=True, metavar="NAME|URL", help="Webhook or address to tell what becomes of it. Repeatable."
+    "--notify", multiple=True, metavar="NAME|URL", help="Webhook, by name or URL, to notify about the task. Repeatable."
 )
 @declared.budget_options
 @click.pass_obj

@@ -13,7 +13,7 @@ HEADINGS = ("name", "url", "events", "pipeline", "state")
 
 @click.group("webhooks", cls=ListsByDefault)
 def command() -> None:
-    """Tell other programs what becomes of tasks. Without a subcommand: list the webhooks."""
+    """Notify other programs about tasks. Without a subcommand: list the webhooks."""
 
 
 @command.command("list", cls=Command)

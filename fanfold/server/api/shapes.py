@@ -254,7 +254,7 @@ class NewTask(BaseModel):
         default=None, description="When it starts, with a time zone; without it, at once."
     )
     notify: list[Text] = Field(
-        default=[], max_length=10, description="Webhooks, or addresses, to tell what becomes of it."
+        default=[], max_length=10, description="Webhooks, by name or URL, to notify about the task."
     )
     delay: float | None = Field(default=None, ge=0, le=LONGEST_DELAY, description="The same, in seconds from now.")
 
