@@ -9,7 +9,7 @@ from typing import Any
 
 import fanfold as ff
 
-photo = ff.Pipeline("photo", title="Photo")
+photo = ff.Pipeline("portraits", title="Portraits")
 
 
 @photo.each(tolerate=0.99, retry=ff.Retry(limit=0))

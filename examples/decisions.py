@@ -8,7 +8,7 @@ from typing import Any
 import fanfold as ff
 from fanfold.testing import Engine
 
-proofread = ff.Pipeline("proofread")
+proofread = ff.Pipeline("proofread-lines")
 TYPING_ERRORS = {"teh": "the", "colour": "color"}
 
 

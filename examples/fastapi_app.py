@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 
 import fanfold as ff
 
-translate = ff.Pipeline("translate")
+translate = ff.Pipeline("translate-pages")
 
 
 @translate.each(concurrency=20, timeout=60)

@@ -2,7 +2,7 @@
 
     import fanfold as ff
 
-    book = ff.Pipeline("translate")
+    book = ff.Pipeline("novel")
 
 The public surface is listed in ``__init__.pyi``. A name is loaded when it is first used, so that importing Fanfold is cheap.
 """

@@ -77,6 +77,16 @@ def test_every_command_named_in_the_documentation_exists() -> None:
         assert named <= {*known, "is", "as", "and", "keeps", "needs", "ff"}, f"{page.name}: {named - known}"
 
 
+def test_no_example_has_the_name_of_an_installed_pipeline() -> None:
+    """A worker refuses two pipelines of one name, so nobody could serve such an example."""
+    from fanfold.engine.installed import installed
+
+    taken = {one.name for one in installed()}
+    for page in [*PROSE, *(ROOT / "examples").rglob("*.py")]:
+        named = set(re.findall(r'Pipeline\(\s*"([^"]+)"', page.read_text(encoding="utf-8")))
+        assert named & taken == set(), page
+
+
 ARCHITECTURE = DOCS / "explanation" / "architecture.md"
 NAMED = re.findall(r"\| `([\w.]+)` \| `([\w/]+\.py)` \|$", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
 

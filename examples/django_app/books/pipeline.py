@@ -7,7 +7,7 @@ from django.db import connection, transaction
 import fanfold as ff
 from books.models import Book
 
-translate = ff.Pipeline("translate")
+translate = ff.Pipeline("translate-book")
 
 
 @translate.each(concurrency=20, timeout=60)

@@ -85,7 +85,7 @@ class Stage:
 class Pipeline(Declarations):
     """A named list of stages. See the guide "Writing pipelines".
 
-    >>> book = Pipeline("translate")
+    >>> book = Pipeline("novel")
     >>> @book.split
     ... def chapters(task): ...
     """
