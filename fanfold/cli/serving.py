@@ -15,7 +15,7 @@ import uvicorn
 from fanfold.cli.processes import Supervisor, worker_command
 from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
-from fanfold.engine.worker.claiming.slots import places_for
+from fanfold.engine.worker.claiming.slots import slots_for
 from fanfold.errors import BadInput
 from fanfold.running.terminal.invocation import Invocation
 from fanfold.server.app import make_app
@@ -63,7 +63,7 @@ class Serving:
     def default_concurrency(self) -> int:
         """Slots per worker by default: 64, or more if the stages ask for more."""
         stages = [(one, stage) for one in self.place.pipelines.values() for stage in one.all_stages()]
-        return max(DEFAULT_CONCURRENCY, places_for(stages))
+        return max(DEFAULT_CONCURRENCY, slots_for(stages))
 
     def add_workers(self, count: int, concurrency: int) -> None:
         """Run ``count`` worker processes beside the server and replace those that die."""

@@ -89,11 +89,11 @@ MUTANTS = (
             "return max(DEFAULT_SLOTS, sum(_wanted(stage, isolate) for _, stage in served))",
             "return DEFAULT_SLOTS",
         ),
-        test="engine/test_places.py::test_places_follow_what_the_stages_ask_for",
+        test="engine/test_default_slots.py::test_places_follow_what_the_stages_ask_for",
     ),
     mutant(
         "plain functions get at most 64 threads by default",
         Edit(SLOTS, "min(allowed, MOST_THREADS)", "allowed"),
-        test="engine/test_places.py::test_plain_functions_get_no_thousand_threads_by_surprise",
+        test="engine/test_default_slots.py::test_plain_functions_get_no_thousand_threads_by_surprise",
     ),
 )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from fanfold.engine.discovery import finish_services
 from fanfold.engine.handlers.external_job import GRACE_SECONDS
@@ -31,9 +30,9 @@ from fanfold.engine.worker.claiming.ahead import AHEAD_SECONDS, may_claim_ahead,
 from fanfold.engine.worker.claiming.batches import calls_of
 from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.engine.worker.claiming.room import Room
-from fanfold.engine.worker.claiming.slots import capped, places_for
+from fanfold.engine.worker.claiming.slots import capped, slots_for
 from fanfold.engine.worker.database_thread import DatabaseThread
-from fanfold.engine.worker.fleet_pace import FleetPace
+from fanfold.engine.worker.hints import Hints
 from fanfold.engine.worker.large_moves import LargeMoves
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import check_reachable
@@ -110,7 +109,7 @@ class Worker:
         served = self.claimer.served_stages()
         check_reachable(stage for _, stage in served)
         self.concurrency = (
-            concurrency or self.store.settings.concurrency or places_for(served, self.store.settings.isolate)
+            concurrency or self.store.settings.concurrency or slots_for(served, self.store.settings.isolate)
         )
         isolate = self.store.settings.isolate
         self._claimed_ahead = [(line, stage) for line, stage in served if may_claim_ahead(stage, isolate)]
@@ -119,11 +118,8 @@ class Worker:
         """Sentences about stages that could use more slots than there are."""
         self._stopping = StopTimes(self.store.settings.grace_seconds)
         self._misfit: FanfoldError | None = None
-        self._hinted = True
-        self._follows: asyncio.TimerHandle | None = None
-        self._pace = FleetPace()
+        self._hints = Hints(name)
         self._turning = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._database = DatabaseThread(self.store, name, self._stopping, lambda: self._misfit)
 
     @property
@@ -139,11 +135,11 @@ class Worker:
     def stop(self) -> None:
         """Stop: gracefully at the first call, at once at the second."""
         self._stopping.ask()
-        self._from_thread(self._note_hint)()
+        self.wake()
 
     def wake(self) -> None:
         """Poll for work now; may be called from any thread."""
-        self._from_thread(self._note_hint)()
+        self._hints.from_thread(self._hints.note)()
 
     def run(
         self,
@@ -205,15 +201,15 @@ class Worker:
 
     def _assemble(self, serves: list[tuple[str, str]]) -> None:
         """Create the parts of this run, in the loop that they live in."""
-        self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(LoopExecutor(f"{self.name}-loop"))
-        self._wake = asyncio.Event()
+        asyncio.get_running_loop().set_default_executor(LoopExecutor(f"{self.name}-loop"))
+        hints = self._hints
+        hints.attach()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
         tells = bool(self.store.settings.telemetry)
         self._attempts = Attempts(
             self._caller,
             lambda: self.id,
-            self._wake.set,
+            hints.wake,
             self.store.scratch,
             self.store.check_files,
             tells=tells,
@@ -229,9 +225,9 @@ class Worker:
             self.pipelines,
             self.name,
             worker=lambda: self.id,
-            on_hint=self._from_thread(self._note_hint),
-            on_told=self._from_thread(self._follow),
-            pace=self._pace,
+            on_hint=hints.from_thread(hints.note),
+            on_told=hints.from_thread(hints.follow),
+            pace=hints.pace,
         )
         self._moves = LargeMoves(
             self.store,
@@ -239,8 +235,8 @@ class Worker:
             self._caller.threads,
             worker=lambda: self.id,
             is_over=self._services.over.is_set,
-            in_loop=self._from_thread,
-            on_moved=self._note_hint,
+            in_loop=hints.from_thread,
+            on_moved=hints.note,
         )
         self._heartbeat = Heartbeat(
             self.store,
@@ -249,9 +245,9 @@ class Worker:
             self.concurrency,
             report=self._report,
             on_held=self._held,
-            on_lost=self._from_thread(self._lose_all),
-            on_misfit=self._from_thread(self._leave_for),
-            pace=self._pace,
+            on_lost=hints.from_thread(self._lose_all),
+            on_misfit=hints.from_thread(self._leave_for),
+            pace=hints.pace,
         )
 
     async def _leave(self, watchdog: Watchdog) -> None:
@@ -301,8 +297,7 @@ class Worker:
             return False
         if turn.settled:
             # Items just settled may be due again soon, and were not polled yet.
-            self._hinted = True
-            self._wake.set()
+            self._hints.note()
             return False
         if self.claimer.candidates.seconds_to_look is not None:
             return False
@@ -313,10 +308,9 @@ class Worker:
 
     async def _turn(self) -> Turn:
         """settle → advance → poll → claim, in the database thread; then start what was claimed."""
-        self._wake.clear()
+        hinted = self._hints.take()
         self._waiting.release_late()
         settled, begun = self._attempts.take_settled(), self._attempts.unnoted()
-        hinted, self._hinted = self._hinted, False
         free, ahead = self._free(), self._room_ahead()
         most = max(CLAIM_LEAST, int(self.concurrency * CLAIM_SHARE))
         offered = min(free, most)
@@ -349,7 +343,7 @@ class Worker:
         self._waiting.fill_slots()
         self._moves.begin(large)
         self._turning = False
-        self._hinted = self._hinted or turn.again
+        self._hints.noted = self._hints.noted or turn.again
         return replace(turn, cut_short=(room.slots == 0 and most < free) or room.items <= 0 < room.slots)
 
     def _may_start(self) -> bool:
@@ -387,9 +381,10 @@ class Worker:
         """Wait for a settlement, a hint, the next due time, or the next poll."""
         if self._ahead_seconds > AHEAD_SECONDS:
             await self._use_up_half()
-        longest = self._pace.poll_seconds(self.store.settings.poll_seconds)
+        pace = self._hints.pace
+        longest = pace.poll_seconds(self.store.settings.poll_seconds)
         if self.claimer.seconds_to_next is not None and self._free() > 0:
-            longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005) + self._pace.seconds_after_due())
+            longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005) + pace.seconds_after_due())
         if self.claimer.candidates.seconds_to_look is not None and self._free() > 0:
             longest = min(longest, max(0.001, self.claimer.candidates.seconds_to_look))
         if (soon := self._shortages.seconds_to_probe()) is not None:
@@ -398,15 +393,10 @@ class Worker:
             longest = min(longest, left + 0.01)
         if (left := self._waiting.seconds_left()) is not None:
             longest = min(longest, left + 0.005)
-        # If it is set, do not yield: the items just started would run first, and nothing would run during the next claim.
-        if not self._wake.is_set():
-            try:
-                await asyncio.wait_for(self._wake.wait(), longest)
-            except TimeoutError:
-                self._hinted = True
+        await self._hints.rest(longest)
         # While items wait for a slot, no slot is empty during the wait.
         enough = max(self.concurrency * GATHER_SHARE, min(CLAIM_LEAST, len(self._waiting)))
-        if self._attempts and not self._hinted and self._attempts.settled < enough:
+        if self._attempts and not self._hints.noted and self._attempts.settled < enough:
             await asyncio.sleep(GATHER_SECONDS)
 
     async def _use_up_half(self) -> None:
@@ -451,41 +441,15 @@ class Worker:
             self._services.stop()
             self.stop()
 
-    def _from_thread(self, function: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: Any) -> None:
-            try:
-                if self._loop is not None:
-                    self._loop.call_soon_threadsafe(function, *arguments)
-            except RuntimeError:  # The loop is closed.
-                log.debug("[%s] Too late for the loop: %s", self.name, function)
-
-        return call
-
     def _report(self) -> Report:
         done, failed, seconds = self._attempts.stats.last_minute()
         swept_ago = self._services.swept_ago()
         return Report(len(self._attempts), self._stopping.asked > 0, done, failed, round(seconds, 3), swept_ago)
 
-    def _note_hint(self) -> None:
-        self._hinted = True
-        self._wake.set()
-
-    def _follow(self) -> None:
-        """Poll because somebody announced work: at once, or in a large fleet when it is this worker's turn."""
-        delay = self._pace.seconds_to_follow()
-        if delay == 0.0:
-            self._note_hint()
-        elif self._follows is None and self._loop is not None:
-            self._follows = self._loop.call_later(delay, self._follow_late)
-
-    def _follow_late(self) -> None:
-        self._follows = None
-        self._note_hint()
-
     def _held(self, held: Held, asked_at: float) -> None:
         """In the heartbeat's thread: let the loop compare, and notice if it cannot."""
         self._caller.unstopped.look_while_blocked(self._attempts.all(), held)
-        self._from_thread(self._compare)(held, asked_at)
+        self._hints.from_thread(self._compare)(held, asked_at)
 
     def _compare(self, held: Held, asked_at: float) -> None:
         self._waiting.compare(held, asked_at)

@@ -14,7 +14,7 @@ MOST_THREADS = 64
 Served = Iterable[tuple[Pipeline, Stage]]
 
 
-def places_for(served: Served, isolate: str = "") -> int:
+def slots_for(served: Served, isolate: str = "") -> int:
     """The sum of the stages' ``concurrency``, and at least 8 for stages without one; ``isolate``: the setting."""
     return max(DEFAULT_SLOTS, sum(_wanted(stage, isolate) for _, stage in served))
 
@@ -33,11 +33,11 @@ def _allowed(stage: Stage) -> int | None:
     return min(stage.concurrency, stage.limit)
 
 
-def capped(served: Served, places: int) -> list[str]:
+def capped(served: Served, slots: int) -> list[str]:
     """One sentence for each stage that allows more than the worker has slots."""
     return [
-        f"Stage {pipeline.name}.{stage.name} allows {allowed} at a time; this worker has {counted(places, ('place', 'places'))}. "
+        f"Stage {pipeline.name}.{stage.name} allows {allowed} at a time; this worker has {counted(slots, ('slot', 'slots'))}. "
         f"For more: --concurrency {allowed} (concurrency={allowed})"
         for pipeline, stage in served
-        if (allowed := _allowed(stage)) is not None and allowed > places
+        if (allowed := _allowed(stage)) is not None and allowed > slots
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.claiming.slots import capped, places_for
+from fanfold.engine.worker.claiming.slots import capped, slots_for
 from fanfold.engine.worker.loop import Worker
 from tests.engine.live import Live
 
@@ -27,23 +27,23 @@ def stages(*made: tuple[Any, dict[str, Any]]) -> list[Any]:
 
 
 def test_places_follow_what_the_stages_ask_for() -> None:
-    assert places_for(stages((in_loop, {}))) == 8
-    assert places_for(stages((in_loop, {"concurrency": 4}))) == 8
-    assert places_for(stages((in_loop, {"concurrency": 1_000}), (in_thread, {}))) == 1_000
-    assert places_for(stages((in_loop, {"concurrency": 100}), (in_thread, {"concurrency": 20}))) == 120
-    assert places_for(stages((in_loop, {"concurrency": 100, "limit": 10}))) == 10
+    assert slots_for(stages((in_loop, {}))) == 8
+    assert slots_for(stages((in_loop, {"concurrency": 4}))) == 8
+    assert slots_for(stages((in_loop, {"concurrency": 1_000}), (in_thread, {}))) == 1_000
+    assert slots_for(stages((in_loop, {"concurrency": 100}), (in_thread, {"concurrency": 20}))) == 120
+    assert slots_for(stages((in_loop, {"concurrency": 100, "limit": 10}))) == 10
 
 
 def test_plain_functions_get_no_thousand_threads_by_surprise() -> None:
-    assert places_for(stages((in_thread, {"concurrency": 1_000}))) == 64
-    assert places_for(stages((in_thread, {"concurrency": 1_000, "isolate": True}))) == 8
+    assert slots_for(stages((in_thread, {"concurrency": 1_000}))) == 64
+    assert slots_for(stages((in_thread, {"concurrency": 1_000, "isolate": True}))) == 8
 
 
 def test_what_caps_a_stage_is_said() -> None:
     served = stages((in_thread, {"concurrency": 1_000}), (in_loop, {"concurrency": 4}), (in_loop, {}))
     [sentence] = capped(served, 64)
     assert sentence == (
-        "Stage p.s0 allows 1000 at a time; this worker has 64 places. For more: --concurrency 1000 (concurrency=1000)"
+        "Stage p.s0 allows 1000 at a time; this worker has 64 slots. For more: --concurrency 1000 (concurrency=1000)"
     )
 
 
