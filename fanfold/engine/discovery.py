@@ -1,4 +1,4 @@
-"""Loads pipelines by target: `package.module:name`, `file.py:name`, or the name of an installed one."""
+"""Loads pipelines by target: `package.module:name`, `file.py:name`, `file.py`, or the name of an installed one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ SERVICES = "fanfold.services"
 
 def load(target: str) -> Pipeline:
     """Load the pipeline of a target."""
+    if target.endswith(".py"):
+        return _only_one(target)
     place, colon, name = target.rpartition(":")
     if not colon:
         return _installed(target)
@@ -32,12 +34,30 @@ def load(target: str) -> Pipeline:
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is None:
-        known = [key for key, value in vars(module).items() if isinstance(value, Pipeline | TaskFunction)]
+        known = _pipelines_in(module)
         raise NotFound(
             f"There is no '{name}' in {place}."
             + (f" It has: {', '.join(known)}." if known else " It has no pipelines.")
         )
     return as_pipeline(found)
+
+
+def _only_one(file: str) -> Pipeline:
+    """The pipeline of a file that has one and only one."""
+    known = _pipelines_in(load_file(Path(file)))
+    if len(known) == 1:
+        return as_pipeline(*known.values())
+    if not known:
+        raise NotFound(f"{file} has no pipelines.")
+    raise NotFound(f"{file} has {len(known)} pipelines. Name one: {', '.join(f'{file}:{name}' for name in known)}.")
+
+
+def _pipelines_in(module: ModuleType) -> dict[str, Pipeline | TaskFunction[..., Any]]:
+    """The pipelines of a module by the names of their variables; one that has two names once."""
+    found = {
+        id(value): (key, value) for key, value in vars(module).items() if isinstance(value, Pipeline | TaskFunction)
+    }
+    return dict(found.values())
 
 
 async def finish_services(seconds: float) -> None:

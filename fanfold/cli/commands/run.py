@@ -43,9 +43,9 @@ def command(
 ) -> Exit:
     """Run a pipeline here; run it again and it resumes.
 
-    TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
-    copied in; for a pipeline that begins with `each` they are the items, as plain text; for a function made with
-    @fanfold.task they are its arguments, JSON if they parse, otherwise text.
+    TARGET is package.module:pipeline, file.py:pipeline (file.py if it has only one) or the name of an installed pipeline.
+    INPUTs are files, which are copied in; for a pipeline that begins with `each` they are the items, as plain text; for a
+    function made with @fanfold.task they are its arguments, JSON if they parse, otherwise text.
 
     The same pipeline, inputs and options mean the same task: an interrupted task resumes, a failed one retries what failed,
     and a finished one returns its result again (--fresh starts a new task). The exit code is 7 if part of the result is

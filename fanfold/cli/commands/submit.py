@@ -73,9 +73,10 @@ def command(
 ) -> None:
     """Create a task for the workers and print its id.
 
-    TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
-    copied in, so that a worker on another machine finds them; for a pipeline that begins with `each` they are the items,
-    as plain text; for a function made with @fanfold.task they are its arguments, JSON if they parse, otherwise text.
+    TARGET is package.module:pipeline, file.py:pipeline (file.py if it has only one) or the name of an installed pipeline.
+    INPUTs are files, which are copied in, so that a worker on another machine finds them; for a pipeline that begins with
+    `each` they are the items, as plain text; for a function made with @fanfold.task they are its arguments, JSON if they
+    parse, otherwise text.
     """
     from fanfold.engine.discovery import load
 

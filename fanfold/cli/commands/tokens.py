@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from fanfold.cli import parameters as given
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.engine.tokens import NewToken
 
 
 @click.group("tokens")
@@ -39,8 +44,13 @@ def create(invocation: Invocation, name: str, role: str, owner: str | None, days
         printing.print_json(made)
         return
     click.echo(made.secret)
-    whose = "of all owners" if made.owner is None else f"of {made.owner}"
-    click.echo(f"{made.role} {made.name}, for the tasks {whose}. It is shown only once; keep it safe.", err=True)
+    click.echo(f"{made.role} {made.name}, {_purpose(made)}. It is shown only once; keep it safe.", err=True)
+
+
+def _purpose(made: NewToken) -> str:
+    if made.role == "timer":
+        return "for starting ticks"
+    return "for the tasks of all owners" if made.owner is None else f"for the tasks of {made.owner}"
 
 
 @command.command("list", cls=Command)
