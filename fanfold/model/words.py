@@ -239,8 +239,10 @@ def in_batches(counts: LaneCounts) -> Sentence:
     """Where the questions of a task are in the batch lane, and why those that should be asked live still wait."""
     what = say("waits_for_batch", where=batched_where(counts))
     if counts.shared:
-        return say("waits_for_shared_batch", what=what, count=counts.shared)
-    return say("waits_for_cancelled_batch", what=what, count=counts.later_live) if counts.later_live else what
+        what = say("waits_for_shared_batch", what=what, count=counts.shared)
+    elif counts.later_live:
+        what = say("waits_for_cancelled_batch", what=what, count=counts.later_live)
+    return say("batch_in_trouble", what=what, why=counts.trouble) if counts.trouble else what
 
 
 def _hold(facts: Facts) -> Sentence:

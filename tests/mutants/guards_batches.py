@@ -10,6 +10,8 @@ LANE = "fanfold/providers/batches/question_lane.py"
 DELIVER = "fanfold/providers/batches/deliver.py"
 QUESTIONS = "fanfold/store/rows/money/batched_questions.py"
 BATCHES = "providers/test_batches.py"
+BAD = "providers/test_batch_bad_answers.py"
+LOST = "providers/test_lost_batches.py"
 FROZEN = "providers/test_frozen_worker.py::test_a_worker_frozen_between_intent_and_create_costs_nothing_twice"
 CRASHES = "providers/test_batch_crashes.py::test_workers_killed_at_every_step_of_a_batch_cost_nothing_twice"
 SHARED = "providers/test_batch_money.py"
@@ -27,7 +29,7 @@ MUTANTS = (
     ),
     mutant(
         "a second batch that a frozen worker has created is cancelled",
-        Edit(CARRY, "        await connection.batches.cancel(job)\n\n    def", "\n    def"),
+        Edit(CARRY, "        await connection.batches.cancel(job)\n\n    async def _withdraw", "\n    async def _withdraw"),
         test=f"{FROZEN}[sqlite-anthropic-before_last_request]",
     ),
     mutant(
@@ -44,10 +46,32 @@ MUTANTS = (
         "a handler that asks a different question in the batch lane fails",
         Edit(
             LANE,
-            "        if tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked:\n",
+            "        if skipped and not tx.calls.has_asked(asking.item, asking.first_lease, new.key):\n",
             "        if False:\n",
         ),
         test=f"{BATCHES}::test_a_handler_that_asks_something_else_fails_and_starts_no_second_batch",
+    ),
+    mutant(
+        "an answer that left the cache between two attempts is no changed question",
+        Edit(LANE, " and not tx.calls.has_asked(asking.item, asking.first_lease, new.key):\n", ":\n"),
+        test=f"{BAD}::test_an_answer_that_leaves_the_cache_between_two_attempts_is_no_changed_question",
+    ),
+    mutant(
+        "a bad answer is noted in every question that got it",
+        Edit(LANE, "        tx.batched.reject(key, code, raw)\n", ""),
+        test=f"{BAD}::test_a_bad_answer_to_the_same_question_of_several_items_is_paid_once",
+    ),
+    mutant(
+        "a batch that the service does not have is not given up without a person",
+        Edit(CARRY, "        if is_gone and batch.cancel_at is not None:\n", "        if is_gone:\n"),
+        test=f"{LOST}::test_a_batch_that_the_service_lost_waits_until_a_person_gives_it_up",
+    ),
+    mutant(
+        "questions of a lost batch count as possibly paid",
+        Edit(
+            ENDING, "        tx.batched.free_budgets(lost=lost_at is not None)\n", "        tx.batched.free_budgets()\n"
+        ),
+        test=f"{LOST}::test_a_batch_that_the_service_lost_waits_until_a_person_gives_it_up",
     ),
     mutant(
         "the same question of several items is sent once",

@@ -371,14 +371,14 @@ def test_a_budget_that_is_spent_pauses_the_task_before_more_questions_are_sent(
 def test_the_page_shows_what_is_in_batches_and_asks_the_rest_live(live: Live, ai: AIServer) -> None:
     ai.batches.held = True
     task = live.client.submit(live.know(batch(handler=ask)), items=["one", "two"], options={"lane": "batch"})
-    with live.working(concurrency=8), served(live) as (address, _):
+    with live.working(concurrency=8), served(live) as (address, _), httpx2.Client(timeout=60) as browser:
         eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
-        page = httpx2.get(f"{address}/tasks/{task.id}").text
+        page = browser.get(f"{address}/tasks/{task.id}").text
         assert "waits for batches, which may take a day: 2 questions at the service<" in page
-        [shown] = httpx2.get(f"{address}/api/v1/batches").json()["batches"]
+        [shown] = browser.get(f"{address}/api/v1/batches").json()["batches"]
         assert (shown["state"], shown["questions"]) == ("running", 2)
-        assert httpx2.get(f"{address}/api/v1/tasks/{task.id}").json()["batched"]["sent"] == 2
-        answer = httpx2.post(f"{address}/api/v1/tasks/{task.id}/lane", json={"lane": "live"})
+        assert browser.get(f"{address}/api/v1/tasks/{task.id}").json()["batched"]["sent"] == 2
+        answer = browser.post(f"{address}/api/v1/tasks/{task.id}/lane", json={"lane": "live"})
         assert answer.json()["options"]["lane"] == "live"
         live.until(task, "completed")
     assert sorted(call.prompt for call in ai.paid) == ["one", "two"]

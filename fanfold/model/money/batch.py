@@ -166,6 +166,8 @@ class LaneCounts:
     """Open questions that are asked live as soon as their batch is over."""
     shared: int = 0
     """How many of them are in a batch that is not cancelled, because other tasks wait for it too."""
+    trouble: str | None = None
+    """What the service said the last time that one of its batches was sent or polled without success."""
 
     @property
     def open(self) -> int:

@@ -10,21 +10,21 @@ from __future__ import annotations
 import logging
 import secrets
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.money.batch import UNREGISTERED, BatchState
+from fanfold.model.text.sentences import say
 from fanfold.providers.batches.batch_service import (
     TOO_MANY_TOKENS,
     BatchStatus,
     BatchTaken,
     Connection,
     connect_batches,
-    unpacked_request,
 )
 from fanfold.providers.batches.deliver import Delivery
 from fanfold.providers.batches.ending import PAGE, Ending
+from fanfold.providers.batches.request_file import page_of, write_requests
 from fanfold.providers.batches.trial import passes_trial
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
@@ -42,6 +42,8 @@ FIND_SECONDS = 60.0
 AGAIN_SECONDS = 20.0
 REFUSED_SECONDS = 3_600.0
 """How long new batches stay smaller after one was refused as too large."""
+NOT_THERE = 404
+"""The HTTP status of a batch, or of its results, that the service does not have."""
 SLOWER = ((5, 1.0), (20, 5.0))
 """Factors of the poll interval, as (number of polls, factor); after these polls the factor is SLOWEST."""
 SLOWEST = 15.0
@@ -151,13 +153,33 @@ class Carrier:
         try:
             await self._stepped(batch, self._connection(provider))
         except ServiceTrouble as trouble:
-            seconds = max(AGAIN_SECONDS, trouble.after or 0.0)
-            log.warning("[%s] %s Trying again in %.0f s", batch.name, trouble.message, seconds)
-            self._change(batch, seconds=seconds, reason=trouble.message)
+            self._trouble(batch, trouble)
         except BadInput as problem:
             self._change(batch, seconds=AGAIN_SECONDS, reason=problem.message)
         except BatchTaken:
             log.warning("[%s] Another worker has taken the batch over; leaving it to that one", batch.name)
+
+    def _trouble(self, batch: BatchRow, trouble: ServiceTrouble) -> None:
+        """Try again later, except with a batch that the service does not have and that nobody wants any more.
+
+        A batch that is not there may have been paid for, and may be there for another key: only a person, or a deadline, can
+        say that its questions are to be asked again.
+        """
+        is_gone = batch.job is not None and trouble.status == NOT_THERE
+        if is_gone and batch.cancel_at is not None:
+            self._lose(batch, trouble)
+            return
+        reason = say("batch_not_there", why=trouble.message) if is_gone else trouble.message
+        seconds = max(AGAIN_SECONDS, trouble.after or 0.0)
+        log.warning("[%s] %s Trying again in %.0f s", batch.name, trouble.message, seconds)
+        self._change(batch, seconds=seconds, reason=reason)
+
+    def _lose(self, batch: BatchRow, trouble: ServiceTrouble) -> None:
+        """End a batch that the service no longer has. Its questions without an answer count as possibly paid."""
+        self._move(batch, "fetch", free=False)
+        ending = Ending(self.store, self.worker, batch)
+        ending.give_up(self.providers[batch.provider])
+        ending.close("end", reason=say("batch_lost", why=trouble.message))
 
     async def _stepped(self, batch: BatchRow, connection: Connection) -> None:
         if batch.state is BatchState.SENDING:
@@ -189,7 +211,7 @@ class Carrier:
         if batch.cancel_at is not None:
             await self._withdraw(batch, connection)
             return
-        lines, questions = self._lines(batch, connection)
+        lines, questions = write_requests(self.store, connection.batches, batch)
         try:
             if not questions:  # Their tasks were deleted before the batch was sent.
                 await self._withdraw(batch, connection)
@@ -219,24 +241,6 @@ class Carrier:
                 return
         log.warning("[%s] Another worker has sent the batch: cancelling the second one, %s", batch.name, job)
         await connection.batches.cancel(job)
-
-    def _lines(self, batch: BatchRow, connection: Connection) -> tuple[Path, int]:
-        """The file that is sent, written page by page, and how many questions it has."""
-        # A name of its own: a worker that was frozen must not share the file with the one that took over.
-        path = self.store.scratch / f"batch-{batch.name}-{secrets.token_hex(4)}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        last = count = 0
-        with path.open("w", encoding="utf-8") as file:
-            while members := self._page(batch, last):
-                for member in members:
-                    request = unpacked_request(self.store.unfold(member.request))
-                    file.write(connection.batches.line(f"{batch.name}-{member.id}", request) + "\n")
-                last, count = members[-1].id, count + len(members)
-        return path, count
-
-    def _page(self, batch: BatchRow, last: int) -> list[MemberRow]:
-        with self.store.read() as tx:
-            return tx.batched.members(batch.id, last, PAGE)
 
     async def _withdraw(self, batch: BatchRow, connection: Connection) -> None:
         """Close a batch that was not sent: nobody wants its answers any more."""
@@ -306,7 +310,7 @@ class Carrier:
         """The service refused the batch. If it was only too large, its questions go into smaller batches."""
         ending = Ending(self.store, self.worker, batch)
         if status.code != TOO_MANY_TOKENS:
-            while members := self._page(batch, 0):
+            while members := page_of(self.store, batch, 0):
                 ending.refuse(members, status)
         ending.give_back("refuse")
         await self._remove(batch, connection)

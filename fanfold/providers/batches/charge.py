@@ -36,6 +36,7 @@ class PaidAnswer:
         return ledger_row(
             provider, member.model, outcome, self.usage,
             item=member.item, lease=member.lease, key=member.key, lane=self.lane, raw=raw,
+            purpose=member.purpose,
         )  # fmt: skip
 
 

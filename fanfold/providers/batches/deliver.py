@@ -14,6 +14,7 @@ from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import MemberResult
 from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
+from fanfold.providers.costs.ledger_rows import storable
 from fanfold.providers.desk import packed
 from fanfold.providers.services.service import Reply
 from fanfold.store.rows.money.answers import BAD_ANSWER, OUTCOMES, TAKEN
@@ -78,9 +79,12 @@ class Delivery:
         texts: dict[str, str] = {}
         answered: list[MemberRow] = []
         for member in (answer.member for answer in paid):
-            text, same = judged[member.id][1], open_ones.get(member.key, [])
-            answered += same if text is not None else [one for one in same if one.id == member.id]
-            if text is not None and (same or member.id not in gone):
+            (outcome, text), same = judged[member.id], open_ones.get(member.key, [])
+            answered += same
+            if text is None:  # The other items that asked this do not pay for it again: they get the bad answer too.
+                raw = _raw(results[member.id])
+                tx.batched.settle([one.id for one in same], MemberState.ANSWERED, outcome, raw)
+            elif same or member.id not in gone:
                 texts[member.key] = packed(Answer(text, self.batch.provider, self.batch.model))
         tx.answers.keep_all(texts)
         tx.batched.settle([one.id for one in answered], MemberState.ANSWERED)
@@ -115,9 +119,8 @@ class Delivery:
         results: Mapping[int, MemberResult],
         judged: Mapping[int, tuple[str, str | None]],
     ) -> dict[str, Any]:
-        outcome, reply = judged[answer.member.id][0], results[answer.member.id].reply
-        assert reply is not None
-        return answer.row(self.provider, outcome, None if outcome == TAKEN else reply.text)
+        outcome = judged[answer.member.id][0]
+        return answer.row(self.provider, outcome, None if outcome == TAKEN else _raw(results[answer.member.id]))
 
     def _remove_files(self, requests: list[str]) -> None:
         found = [serial.load(text, self.store.bind) for text in requests if text.startswith('{"$large"')]
@@ -125,6 +128,12 @@ class Delivery:
         if keys:
             self.store.transact(lambda tx: tx.removal.unname(keys))
             self.store.shelf.delete(keys)
+
+
+def _raw(result: MemberResult) -> str:
+    """The text of a reply, as a database can store it."""
+    assert result.reply is not None
+    return storable(result.reply.text)
 
 
 def _by_key(members: Iterable[MemberRow]) -> dict[str, list[MemberRow]]:

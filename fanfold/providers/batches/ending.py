@@ -9,9 +9,13 @@ from typing import Any
 
 from fanfold.model.lifecycle import sources
 from fanfold.model.money.batch import BATCH_MOVES, MemberState
+from fanfold.model.money.questions import NOT_TOLD
 from fanfold.model.text.sentences import say
 from fanfold.providers.batches.batch_service import BatchStatus, BatchTaken
+from fanfold.providers.batches.charge import PaidAnswer
+from fanfold.providers.configuration import Provider
 from fanfold.providers.services.service import TroubleKind
+from fanfold.store.rows.money.answers import NO_ANSWER
 from fanfold.store.rows.money.batched_questions import MemberRow
 from fanfold.store.rows.money.batches import BatchRow
 from fanfold.store.store import Store, Transaction
@@ -34,11 +38,19 @@ class Ending:
         while self.store.transact(partial(self._give_back, verb)):
             pass
 
-    def _give_back(self, verb: str, tx: Transaction) -> int:
+    def give_up(self, provider: Provider) -> None:
+        """Take the questions out of a batch that the service has lost. They may have been charged."""
+        while self.store.transact(partial(self._give_back, "end", lost_at=provider)):
+            pass
+
+    def _give_back(self, verb: str, tx: Transaction, lost_at: Provider | None = None) -> int:
+        if lost_at is not None:
+            lost = [PaidAnswer(one, NOT_TOLD) for one in tx.batched.sent_in(self.batch.id, PAGE)]
+            tx.calls.add([answer.row(lost_at, NO_ANSWER) for answer in lost])
         live, looked_at = tx.batched.give_back(self.batch.id, PAGE)
         tx.batched.wake(live)
         self._check_hold(tx, verb)
-        tx.batched.free_budgets()
+        tx.batched.free_budgets(lost=lost_at is not None)
         return looked_at
 
     def refuse(self, members: Sequence[MemberRow], status: BatchStatus) -> None:

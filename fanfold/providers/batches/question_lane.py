@@ -63,7 +63,9 @@ async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) 
         text = judge_again(rejected.raw, rejected.code, inquiry.question.check)
         return Answer(text, inquiry.provider.name, inquiry.model, cached=True)
     if body is not None:
-        return await _kept(here, inquiry, key, unpacked(body), member)
+        kept = await _kept(here, inquiry, key, unpacked(body), member)
+        if kept is not None:
+            return kept
     if (member is None and is_live) or (member is not None and member.state is MemberState.LIVE):
         return None
     if member is not None and member.state is MemberState.FAILED and member.lease >= inquiry.asking.first_lease:
@@ -80,31 +82,53 @@ def _known(here: Desk, inquiry: Inquiry, key: str) -> tuple[MemberRow | None, st
     asking = inquiry.asking
     with here.store.read() as tx:
         body = tx.answers.get(key)
-        rejected = None if body is not None else tx.calls.rejected(asking.item, asking.first_lease, key)
         member = tx.batched.of_question(asking.item, key)
+        rejected = None
+        if body is None:
+            rejected = tx.calls.rejected(asking.item, asking.first_lease, key) or _rejected(member, asking.first_lease)
         options = tx.batched.options_now(asking.item) if member is None else None
     return member, body, rejected, (serial.load(options) or {}).get(LANE) == LIVE
 
 
-async def _kept(here: Desk, inquiry: Inquiry, key: str, answer: Answer, member: MemberRow | None) -> Answer:
-    """A cached answer, checked. If a batch brought it for this item, it does not count as reused from the cache."""
+def _rejected(member: MemberRow | None, first_lease: int) -> Rejected | None:
+    """The bad answer that this question shares with other items: only one of them has it in the ledger."""
+    if member is None or member.state is not MemberState.ANSWERED or member.lease < first_lease or not member.code:
+        return None
+    return Rejected(member.code, member.reason or "")
+
+
+async def _kept(here: Desk, inquiry: Inquiry, key: str, answer: Answer, member: MemberRow | None) -> Answer | None:
+    """A cached answer, checked. If a batch brought it for this item, it does not count as reused from the cache.
+
+    BadAnswer if the check rejects an answer that this item has asked for. None if it rejects an older one, or one of another
+    task: then the question is asked.
+    """
     is_own = member is not None and member.state is MemberState.ANSWERED
     check = inquiry.question.check
     try:
         text = answer.text if check is None else check(answer.text)
     except BadAnswer as bad:
         code = BAD_ANSWER if bad.code in OUTCOMES else bad.code
-        await asyncio.to_thread(_reject, here, inquiry, key, code, answer.text)
-        raise
+        is_new = member is not None and is_own and member.lease >= inquiry.asking.first_lease
+        if await asyncio.to_thread(_reject, here, inquiry, key, code, answer.text) or is_new:
+            raise
+        return None
     if not is_own:
         await asyncio.to_thread(here.account, inquiry, key, CACHED, NOT_TOLD, 0.0)
     return replace(answer, text=text, cached=not is_own)
 
 
-def _reject(here: Desk, inquiry: Inquiry, key: str, code: str, raw: str) -> None:
+def _reject(here: Desk, inquiry: Inquiry, key: str, code: str, raw: str) -> bool:
+    """Remove an answer from the cache, and note that it is bad; returns whether this item has paid for it.
+
+    Other items that wait for the same answer get its text with the note, and judge it themselves without paying again.
+    """
+    asking = inquiry.asking
     with here.store.write() as tx:
-        tx.calls.reject(inquiry.asking.item, key, code, raw)
+        has_paid = tx.calls.reject(asking.item, asking.first_lease, key, code, raw)
+        tx.batched.reject(key, code, raw)
         tx.answers.drop(key)
+    return has_paid
 
 
 async def _fail(here: Desk, inquiry: Inquiry, member: MemberRow) -> None:
@@ -144,7 +168,10 @@ def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], i
     plan = here.budget.plan(inquiry, parameters)
     reserved, size = int(plan.amount * lane_share(inquiry.provider, BATCH)), len(text.encode())
     provider, scopes = inquiry.provider.name, plan.rules.scopes
-    new = NewMember(key, provider, inquiry.model, folded, size, plan.size.guessed, asking.wanted_by, reserved, scopes)
+    new = NewMember(
+        key, provider, inquiry.model, folded, size, plan.size.guessed, asking.wanted_by, reserved, scopes,
+        inquiry.purpose,
+    )  # fmt: skip
     try:
         _write(here, inquiry, new, is_again)
     except _Full as full:
@@ -155,7 +182,9 @@ def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], i
 def _write(here: Desk, inquiry: Inquiry, new: NewMember, is_again: bool) -> None:
     asking = inquiry.asking
     with here.store.write() as tx:
-        if tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked:
+        skipped = tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked
+        # An answer may have left the cache since an earlier attempt: then the same question is asked again.
+        if skipped and not tx.calls.has_asked(asking.item, asking.first_lease, new.key):
             raise Permanent(say("batch_question_changed"), code="question_changed")
         if is_again:
             tx.batched.forget(asking.item, new.key)

@@ -15,6 +15,7 @@ from fanfold.providers.batches.batch_service import Connection, unpacked_request
 from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import give_back
+from fanfold.providers.costs.ledger_rows import storable
 from fanfold.providers.desk import packed
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
@@ -64,14 +65,14 @@ async def passes_trial(
     def keep(tx: Transaction) -> None:
         waiting = tx.batched.open_among([found.id])
         answer = PaidAnswer(found, reply.usage, LIVE)
-        raw = None if outcome == TAKEN else reply.text
+        code, raw = (None, None) if outcome == TAKEN else (outcome, storable(reply.text))
         if tx.calls.settle(call, answer.row(provider, outcome, raw)) and outcome == TAKEN:
             tx.answers.keep(found.key, packed(Answer(text, provider.name, found.model)))
         else:
             tx.answers.give_up(found.key, worker)
         # The service treated calls with one key as one call.
         lost = tx.calls.withdraw_repeated(call, found.item, found.key) if provider.idempotency_header else []
-        tx.batched.settle([member.id for member in waiting], MemberState.ANSWERED)
+        tx.batched.settle([member.id for member in waiting], MemberState.ANSWERED, code, raw)
         tx.batched.wake([member.item for member in waiting])
         tx.batched.free_budgets()
         give_back(tx, lost)

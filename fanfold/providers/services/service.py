@@ -120,6 +120,7 @@ class ServiceTrouble(Exception):
         unknown: bool = False,
         told: tuple[ToldLimit, ...] = (),
         is_own: bool = False,
+        status: int | None = None,
     ) -> None:
         key = provider.key
         message = say("service_said", service=provider.name, said=said)
@@ -134,6 +135,8 @@ class ServiceTrouble(Exception):
         """What the service reported about its limits."""
         self.is_own = is_own
         """Whether nothing was sent, because our own limit is used up or closed."""
+        self.status = status
+        """The HTTP status of the refusal, if there was one."""
 
 
 class Service(Protocol):
@@ -200,7 +203,7 @@ def refusal(provider: Provider, status: int, code: str, said: str, body: Any, he
             kind, wait = TroubleKind.QUOTA, wait if wait and wait > SHORTEST_QUOTA else until_tomorrow()
     sentence = say("answered_status", status=status, said=said)
     unknown = status in UNKNOWN_STATUSES
-    return ServiceTrouble(provider, kind, sentence, wait, unknown=unknown, told=told_in(headers))
+    return ServiceTrouble(provider, kind, sentence, wait, unknown=unknown, told=told_in(headers), status=status)
 
 
 def kind_of_status(status: int, code: str) -> TroubleKind:

@@ -23,6 +23,9 @@ SENTENCES: dict[str, str] = {
     "batch_question_changed": "The handler asked a different question than in its previous attempt, whose question was "
     "answered in a batch. In the batch lane a handler runs again from the start and must ask the same question: keep "
     'times and random numbers out of it, or use lane="live".',
+    "batch_not_there": "{why:ended} The batch may have been deleted there, or belong to another key. Fanfold keeps looking for "
+    "it. If it is lost, switch the task to live, or cancel it; its questions then count as possibly paid",
+    "batch_lost": "{why:ended} Its questions count as possibly paid",
     "batch_without_answer": "gave no answer to this question in its batch",
     "bad_duration": "'{value}' is not a length of time. Write seconds, or a number with a unit: 90s, 30m, 6h, 2d.",
     "answer_repeats": "it repeats itself endlessly",

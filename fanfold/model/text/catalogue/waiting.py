@@ -29,6 +29,7 @@ SENTENCES: dict[str, str] = {
     "waits_for_shared_batch": "{what}; {count} will be asked live when {count:its|their} batch is over, which is not cancelled "
     "because other tasks wait for it too",
     "waits_for_cancelled_batch": "{what}; {count} will be asked live when the service has cancelled {count:its|their} batch",
+    "batch_in_trouble": "{what}. Trouble with a batch: {why}",
     "waits_external": "waits for an external job",
     "waits_external_until": "waits for an external job; next check at {at:clock}",
     "waits_next_try": "waits for the next try",

@@ -196,10 +196,19 @@ class Calls:
         own = sa.select(calls.c.id).where(calls.c.item == item, calls.c.answer == key, calls.c.outcome == TAKEN)
         return self.connection.execute(own.limit(1)).first() is not None
 
-    def reject(self, item: int, key: str, code: str, raw: str) -> None:
-        """Mark an accepted answer as bad: its cost still counts, and this item does not get the answer again."""
+    def has_asked(self, item: int, first_lease: int, key: str) -> bool:
+        """Whether an attempt with this lease or a later one has asked a question, in whatever way it was answered."""
+        own = sa.and_(calls.c.item == item, calls.c.lease >= first_lease, calls.c.answer == key)
+        return self.connection.execute(sa.select(calls.c.id).where(own).limit(1)).first() is not None
+
+    def reject(self, item: int, first_lease: int, key: str, code: str, raw: str) -> bool:
+        """Mark an accepted answer as bad: its cost still counts, and this item does not get the answer again.
+
+        False if no attempt with this lease or a later one has paid for it.
+        """
         mine = sa.and_(calls.c.item == item, calls.c.answer == key, calls.c.outcome == TAKEN)
-        self.connection.execute(sa.update(calls).where(mine).values(outcome=code[:100], raw=raw))
+        now_bad = sa.update(calls).where(mine, calls.c.lease >= first_lease).values(outcome=code[:100], raw=raw)
+        return self.connection.execute(now_bad).rowcount > 0
 
     def withdraw(self, call: int) -> None:
         """Delete a call that never reached the service or was refused: it cost nothing."""

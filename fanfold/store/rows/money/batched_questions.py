@@ -16,12 +16,13 @@ import sqlalchemy as sa
 
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState, TaskState
-from fanfold.model.money.batch import OPEN_MEMBERS, BatchState, LaneCounts, MemberState
+from fanfold.model.money.batch import OPEN_MEMBERS, LaneCounts, MemberState
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.items.locks import lock_items
 from fanfold.store.rows.money.budgets import Budgets, in_lock_order
-from fanfold.store.schema.money.batch_tables import COLLECTED, SENT, batch_members, batches
+from fanfold.store.rows.money.lane_counts import lane_counts
+from fanfold.store.schema.money.batch_tables import COLLECTED, SENT, batch_members
 from fanfold.store.schema.tables import item_data, items, tasks
 
 ASKER = sa.select(items.c.id).join(tasks, tasks.c.number == items.c.task).where(items.c.id == batch_members.c.item)
@@ -47,6 +48,8 @@ class NewMember:
     reserved: int = 0
     """What its answer may cost, as reserved in the budgets of ``scopes``."""
     scopes: tuple[str, ...] = ()
+    purpose: str | None = None
+    """Why it is asked again: as in the ledger."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class MemberRow:
     code: str | None
     reason: str | None
     scopes: str | None = None
+    purpose: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class BatchedQuestions:
             "lease": lease, "key": new.key, "provider": new.provider, "model": new.model[:200],
             "state": MemberState.COLLECTED.value, "request": new.request, "reserved": new.reserved,
             "scopes": json.dumps(new.scopes) if new.scopes else None, "bytes": new.bytes, "tokens": new.tokens,
+            "purpose": new.purpose,
         }  # fmt: skip
         columns = [sa.literal(value).label(name) for name, value in values.items()]
         wanted = sa.literal(new.wanted_by, UtcTime).label("wanted_by")
@@ -127,6 +132,12 @@ class BatchedQuestions:
         """Remove a question that is settled, so that it can be asked again."""
         mine = sa.and_(batch_members.c.item == item, batch_members.c.key == key, sa.not_(OPEN))
         self.connection.execute(sa.delete(batch_members).where(mine))
+
+    def reject(self, key: str, code: str, raw: str) -> None:
+        """Note that an answer is bad in every question that got it. Its text goes with it: the cache no longer has it."""
+        same = sa.and_(batch_members.c.key == key, batch_members.c.state == MemberState.ANSWERED.value)
+        told = {"code": code[:100], "reason": raw, "reason_sentence": None}
+        self.connection.execute(sa.update(batch_members).where(same).values(told))
 
     def settle_waits(self, ids: Sequence[int]) -> None:
         """Make items due at once if they were just postponed for a batch but have no open question.
@@ -234,10 +245,14 @@ class BatchedQuestions:
         found = sa.select(tasks.c.number, tasks.c.pipeline).where(tasks.c.number.in_(of_tasks))
         return {row.number: row.pipeline for row in self.connection.execute(found)}
 
-    def free_budgets(self) -> None:
-        """Release the reservations of the questions settled here. Last in the transaction, as for live calls."""
+    def free_budgets(self, *, lost: bool = False) -> None:
+        """Release the reservations of the questions settled here. Last in the transaction, as for live calls.
+
+        If they are ``lost``, they may have been charged: what they reserved stays, as unknown.
+        """
         for scope in in_lock_order(self._freed):
-            Budgets(self.connection, self.clock).settle([scope], self._freed[scope], 0)
+            freed = self._freed[scope]
+            Budgets(self.connection, self.clock).settle([scope], freed, 0, unknown=freed if lost else 0)
         self._freed.clear()
 
     def give_back(self, batch: int, limit: int) -> tuple[list[int], int]:
@@ -260,6 +275,12 @@ class BatchedQuestions:
         returned = sa.update(batch_members).where(batch_members.c.id.in_([row.id for row in again]), SENT)
         self.connection.execute(returned.values(state=MemberState.COLLECTED.value, batch=None, at=self.clock.now))
         return [row.item for row in late], len(rows)
+
+    def sent_in(self, batch: int, limit: int) -> list[MemberRow]:
+        """The questions of a batch without a result, as many as ``give_back`` takes, with their items locked."""
+        found = sa.select(*LIGHT).where(batch_members.c.batch == batch, SENT).order_by(batch_members.c.id).limit(limit)
+        lock_items(self.connection, sorted({row.item for row in self.connection.execute(found)}))
+        return [_member(row) for row in self.connection.execute(found)]
 
     def withdraw_unwanted(self, limit: int) -> None:
         """Remove questions that are in no batch and whose task was cancelled or deleted."""
@@ -311,17 +332,7 @@ class BatchedQuestions:
 
     def counts(self, of_tasks: Sequence[int]) -> dict[int, LaneCounts]:
         """How many questions of each task are in the lane; tasks without any are left out."""
-        is_sending = sa.and_(SENT, batches.c.state == BatchState.SENDING.value)
-        state = sa.case((is_sending, "sending"), else_=batch_members.c.state).label("state")
-        late = sa.case((sa.and_(SENT, batch_members.c.wanted_by <= self.clock.now), 1), else_=0)
-        shared = sa.case((batches.c.cancel_at.is_(None), late), else_=0)
-        columns = batch_members.c.task, state, sa.func.count(), sa.func.sum(late), sa.func.sum(shared)
-        joined = batch_members.outerjoin(batches, batches.c.id == batch_members.c.batch)
-        counted = sa.select(*columns).select_from(joined).where(batch_members.c.task.in_(of_tasks))
-        found: dict[int, Counter[str]] = {}
-        for task, word, count, later_live, in_shared in self.connection.execute(counted.group_by(columns[0], state)):
-            found.setdefault(task, Counter()).update({word: count, "later_live": later_live, "shared": in_shared})
-        return {task: LaneCounts(**counts) for task, counts in found.items()}
+        return lane_counts(self.connection, self.clock, of_tasks)
 
 
 def _of_group(group: Group) -> tuple[sa.ColumnElement[bool], ...]:

@@ -64,6 +64,7 @@ batch_members = Table(
     Column("code", String(100)),
     Column("reason", Text),
     Column("reason_sentence", Text),
+    Column("purpose", String(16)),
     CheckConstraint(f"state IN ({listed(MemberState)})", name="state_known"),
     **COUNTED_UP,
 )

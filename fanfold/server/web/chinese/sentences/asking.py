@@ -23,6 +23,9 @@ SENTENCES: dict[str, str] = {
     "batch_question_changed": "处理函数提出的问题与上一次尝试不同，而上一次的问题已在批次中得到回答。"
     "批量通道中处理函数会从头再次调用，"
     '必须提出同样的问题：请不要在问题中使用时间或随机数，或使用 lane="live"。',
+    "batch_not_there": "{why:ended} 该批次可能已在服务端被删除，或属于另一个密钥。Fanfold 会继续查找。"
+    "如果已经丢失，请将任务改为立即提问，或取消任务；其中的问题会记为可能已付费",
+    "batch_lost": "{why:ended} 其中的问题记为可能已付费",
     "batch_without_answer": "没有回答批次中的这个问题",
     "bad_duration": "“{value}”不是时间长度。请写秒数，或带单位的数字：90s、30m、6h、2d。",
     "answer_repeats": "它无休止地重复",

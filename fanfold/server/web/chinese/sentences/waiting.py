@@ -28,6 +28,7 @@ SENTENCES: dict[str, str] = {
     "questions_to_be_sent": "待发送 {count} 个问题",
     "waits_for_shared_batch": "{what}；其中 {count} 个将在批次结束后立即提问：还有其他任务等待该批次，因此没有取消",
     "waits_for_cancelled_batch": "{what}；其中 {count} 个将在服务端取消批次后立即提问",
+    "batch_in_trouble": "{what}。批次遇到问题：{why}",
     "waits_external": "等待外部作业",
     "waits_external_until": "等待外部作业，下次查看：{at:clock}",
     "waits_next_try": "等待下一次重试",
