@@ -130,6 +130,19 @@ def test_a_budget_that_a_batch_nearly_uses_up_is_warned_of(live: Live, ai: AISer
     assert [event.verb for event in live.client.events(task.id)].count("budget") == 1
 
 
+def test_a_question_of_a_batch_needs_room_for_the_price_of_a_batch(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanfold.providers.batches.question_lane.BUDGET_SECONDS", 1.0)
+    monkeypatch.setattr("fanfold.providers.costs.measured_costs.READ_SECONDS", 0.0)
+    pipeline = live.know(batch(handler=ask))
+    first = live.client.submit(pipeline, items=["zero"], options={"lane": "batch"})
+    with live.working():
+        live.until(first, "completed")  # So that the cost of a question is known: $2, in a batch $1.
+        task = live.client.submit(pipeline, items=["one", "two"], options={"lane": "batch"}, budget=1.5)
+        paused = live.until(task, "paused")
+    assert "the next call may cost $1.0" in (paused.wait_reason or "")
+    assert live.client.budget(task.id).spent == pytest.approx(1.0)
+
+
 def test_an_item_that_waits_for_room_in_a_budget_goes_on_when_it_is_raised(live: Live) -> None:
     tries: list[str] = []
 

@@ -26,8 +26,9 @@ def fake_has_batches(ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     ai.answer(lambda call: f"You said {call.prompt}")
 
 
-def run(live: Live, workers: int = 1, state: str = "completed", **rules: Any) -> ff.Task:
-    task = live.client.submit(live.know(batch(handler=ask, **rules)), items=ITEMS, options={"lane": "batch"})
+def run(live: Live, workers: int = 1, state: str = "completed", budget: float | None = None, **rules: Any) -> ff.Task:
+    pipeline = live.know(batch(handler=ask, **rules))
+    task = live.client.submit(pipeline, items=ITEMS, options={"lane": "batch"}, budget=budget)
     with ExitStack() as stack:
         for _ in range(workers):
             stack.enter_context(live.working(concurrency=8))
@@ -59,9 +60,12 @@ def test_a_trial_without_a_reply_is_not_repeated_where_that_may_cost(
 ) -> None:
     live = Live(sqlite_url, tmp_path, **{**QUICK, "batch_trial": 5})
     ai.always("reset")
-    task = run(live)
+    task = run(live, budget=100)
     assert (len(ai.calls), task.spending.possibly_paid) == (1, 1)
     assert sum(ai.batches.paid.values()) == 8
+    budget = live.client.budget(task.id)
+    assert (budget.spent, budget.reserved) == (pytest.approx(8 * 0.5, abs=0.5), 0)
+    assert budget.unknown >= 1, "the price of a live call"
     live.store.close()
 
 

@@ -19,7 +19,6 @@ from fanfold.model.values import serial
 from fanfold.providers.answer_checks import judge_again
 from fanfold.providers.batches.batch_service import packed_request
 from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent
-from fanfold.providers.costs.prices import lane_share
 from fanfold.providers.desk import Desk, unpacked
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.services.service import Request, ServiceTrouble, TroubleKind
@@ -165,11 +164,10 @@ def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], i
     request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
     text = packed_request(request)
     folded = asking.fold(f"question-{key[:16]}.json", text, INLINE_BYTES)
-    plan = here.budget.plan(inquiry, parameters)
-    reserved, size = int(plan.amount * lane_share(inquiry.provider, BATCH)), len(text.encode())
+    plan, size = here.budget.plan(inquiry, parameters, BATCH), len(text.encode())
     provider, scopes = inquiry.provider.name, plan.rules.scopes
     new = NewMember(
-        key, provider, inquiry.model, folded, size, plan.size.guessed, asking.wanted_by, reserved, scopes,
+        key, provider, inquiry.model, folded, size, plan.size.guessed, asking.wanted_by, plan.amount, scopes,
         inquiry.purpose,
     )  # fmt: skip
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer
-from fanfold.model.money.batch import LIVE, UNREGISTERED, MemberState
+from fanfold.model.money.batch import BATCH, LIVE, UNREGISTERED, MemberState
 from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import Connection, unpacked_request
@@ -16,6 +17,7 @@ from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import give_back
 from fanfold.providers.costs.ledger_rows import storable
+from fanfold.providers.costs.prices import lane_share
 from fanfold.providers.desk import packed
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
@@ -55,7 +57,8 @@ async def passes_trial(
         reply = await connection.live.call(replace(request, headers=headers))
     except ServiceTrouble as problem:
         trouble = problem
-        store.transact(lambda tx: _failed(tx, call, asked.row(provider, NO_ANSWER), members, trouble, worker))
+        noted = asked.row(provider, NO_ANSWER) | _held(found, provider)
+        store.transact(lambda tx: _failed(tx, call, noted, members, trouble, worker))
         return False
     try:
         outcome, text = TAKEN, judge(reply)
@@ -82,6 +85,12 @@ async def passes_trial(
     return False
 
 
+def _held(member: MemberRow, provider: Provider) -> dict[str, Any]:
+    """What a trial without an answer may have cost: it stays in the budgets beside what the question reserves for its batch."""
+    live_price = (member.reserved or 0) / (lane_share(provider, BATCH) or 1.0)
+    return {"reserved": round(live_price), "scopes": member.scopes} if member.scopes else {}
+
+
 def _begin(tx: Transaction, asked: PaidAnswer, provider: Provider, worker: str, lease_seconds: float) -> int | None:
     """Record the call; None if another worker asks this question now, or its item is gone."""
     member = asked.member
@@ -104,6 +113,7 @@ def _failed(
     tx.answers.give_up(members[0].key, worker)
     if trouble.unknown:
         tx.calls.settle(call, row)
+        tx.budgets.settle(json.loads(row.get("scopes") or "[]"), 0, 0, unknown=row.get("reserved") or 0)
     else:
         tx.calls.withdraw(call)
     log.warning("A question was tried before its batch is sent: %s", trouble.message)

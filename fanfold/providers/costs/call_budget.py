@@ -23,11 +23,12 @@ from typing import Any
 from fanfold.engine.money.shared_budgets import BudgetFile, utc_now
 from fanfold.errors import PauseTask, Temporary
 from fanfold.model.money.amounts import parts_of, told
+from fanfold.model.money.batch import LIVE
 from fanfold.model.money.budgets import WARN_AT
 from fanfold.model.money.shared_budgets import whose
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.providers.costs.measured_costs import Key, MeasuredCosts
-from fanfold.providers.costs.prices import dearest
+from fanfold.providers.costs.prices import dearest, lane_share
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.question_size import QuestionSize, size_of
 from fanfold.store.rows.money.answers import NO_ANSWER, LostCall
@@ -91,6 +92,8 @@ class CallPlan:
     computed: int = 0
     """The most that the call can cost, computed from its tokens."""
     is_priced: bool = True
+    share: float = 1.0
+    """The price of its lane, as a share of the live price."""
     tries: int = 0
     """How often settling was tried. After a lost connection, only the ledger shows whether it was committed."""
     is_settled: bool = False
@@ -117,9 +120,10 @@ class CallBudget:
         self._rules: dict[tuple[int, str], Rules] = {}
         self._lock = threading.Lock()
 
-    def plan(self, inquiry: Inquiry, parameters: Mapping[str, Any]) -> CallPlan:
+    def plan(self, inquiry: Inquiry, parameters: Mapping[str, Any], lane: str = LIVE) -> CallPlan:
         """What a call will reserve; BudgetSpent if its price is unknown and unknown costs are not allowed."""
-        plan = CallPlan(inquiry, size_of(inquiry.question, parameters), self._rules_of(inquiry))
+        size, share = size_of(inquiry.question, parameters), lane_share(inquiry.provider, lane)
+        plan = CallPlan(inquiry, size, self._rules_of(inquiry), share=share)
         if plan.rules.scopes:
             cost = self._reserved_by(plan)
             plan.amount, plan.is_priced = cost or 0, cost is not None
@@ -207,10 +211,9 @@ class CallBudget:
         assert most is not None
         plan.computed = parts_of(most)
         most_parts = math.ceil(plan.computed * self.measured.excess(plan.key))
-        if plan.rules.strict:
-            return most_parts
-        measured = self.measured.likely_most(plan.key)
-        return min(most_parts, parts_of(high) if measured is None else measured)
+        measured = None if plan.rules.strict else self.measured.likely_most(plan.key)
+        likely = parts_of(high) if measured is None else measured
+        return int((most_parts if plan.rules.strict else min(most_parts, likely)) * plan.share)
 
     def _rules_of(self, inquiry: Inquiry) -> Rules:
         key = inquiry.asking.task, inquiry.provider.name

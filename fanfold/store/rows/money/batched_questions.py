@@ -71,6 +71,7 @@ class MemberRow:
     reason: str | None
     scopes: str | None = None
     purpose: str | None = None
+    reserved: int | None = None
 
 
 @dataclass(frozen=True)
