@@ -79,12 +79,14 @@ def free_port() -> int:
 
 
 Fault = Callable[[str, str], str | None]
-"""What goes wrong with a request (method, path): a status of `REFUSALS`, `cut` (the body ends early), `reset`, `lost` (reset when
-it is done), `forgotten` (404 when it is done), `unconditional`, or None."""
+"""What goes wrong with a request (method, path): a status of `REFUSALS`, `cut` (the body ends early), `short` (half of the body,
+with headers that agree), `empty` (200 without a body), `reset`, `lost` (reset when it is done), `forgotten` (404
+when it is done), `unconditional`, or None."""
 REFUSALS = {
     "403": b"<Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>testing-key-id</AWSAccessKeyId></Error>",
     "404": b"<html>default backend - 404</html>",
     "500": b"",
+    "501": b"<Error><Code>NotImplemented</Code></Error>",
     "503": b"<Error><Code>SlowDown</Code></Error>",
 }
 """Answers that do not come from the service, or only from its door."""
@@ -102,6 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "reset":
             self.connection.close()
             self.close_connection = True
+            return
+        if fault == "empty":
+            self._answer(200, b"", [("ETag", '"0"'), ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")])
             return
         if fault in REFUSALS:
             self._answer(int(fault), REFUSALS[fault], [])
@@ -121,7 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True
             return
-        self._answer(answer.status, content, answer.getheaders(), cut=fault == "cut")
+        headers_back = answer.getheaders()
+        if fault == "short":
+            content = content[: len(content) // 2]
+            told = {"content-range": f"bytes 0-{len(content) - 1}/{len(content)}", "content-length": str(len(content))}
+            headers_back = [(name, told.get(name.lower(), value)) for name, value in headers_back]
+        self._answer(answer.status, content, headers_back, cut=fault == "cut")
 
     def _answer(self, status: int, content: bytes, headers: list[tuple[str, str]], *, cut: bool = False) -> None:
         self.send_response_only(status)

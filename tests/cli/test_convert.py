@@ -386,7 +386,7 @@ class Shelf:
         (self.folder / name).write_text(text)
         return File(name, name, len(text), self)
 
-    def open(self, key: str) -> BinaryIO:
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
         return (self.folder / key).open("rb")
 
     def local(self, key: str) -> Path | None:
@@ -398,7 +398,7 @@ class Shelf:
     def where(self, key: str) -> str:
         return str(self.folder / key)
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         return self.folder / key
 
 

@@ -17,7 +17,7 @@ from fanfold.engine.tasks.recovery import sweep
 from fanfold.engine.worker.loop import Worker
 from fanfold.errors import BadInput, DatabaseProblem, LeaseLost
 from fanfold.store.files.bucket import Bucket
-from tests.installation import Installation
+from tests.installation import HandClock, Installation
 from tests.s3_server import S3Server, failing
 from tests.server.asking import Asker
 
@@ -51,8 +51,8 @@ def place(s3: S3Server) -> Iterator[Place]:
     """Makes installations: database, data folder, address of the files."""
     with ExitStack() as opened:
 
-        def made(url: str, folder: Path, address: str, **settings: Any) -> Installation:
-            found = Installation(url, folder, None, files=address, inline_bytes=1_000, **settings)
+        def made(url: str, folder: Path, address: str, clock: HandClock | None = None, **settings: Any) -> Installation:
+            found = Installation(url, folder, clock, files=address, inline_bytes=1_000, **settings)
             opened.callback(found.store.close)
             found.know(copying)
             return found
@@ -202,13 +202,37 @@ def test_a_worker_waits_for_a_bucket_that_is_away_and_goes_on_by_itself(
     assert item.failures == 0
 
 
-def test_a_worker_refuses_a_service_that_ignores_conditions(
-    place: Place, s3: S3Server, sqlite_url: str, tmp_path: Path
+@pytest.mark.parametrize("fault", ["unconditional", "501"])
+def test_a_worker_refuses_a_service_that_knows_no_conditions(
+    place: Place, s3: S3Server, sqlite_url: str, tmp_path: Path, fault: str
 ) -> None:
-    with failing(s3.endpoint, lambda method, path: "unconditional") as endpoint:
+    """It ends: a service that answers "not implemented" will not learn it while the worker waits."""
+    with failing(s3.endpoint, lambda method, path: fault if method == "PUT" else None) as endpoint:
         here = place(sqlite_url, tmp_path / "data", s3.address(uuid4().hex, endpoint))
-        with pytest.raises(DatabaseProblem, match="ignores If-None-Match"):
+        with pytest.raises(DatabaseProblem, match="does not support If-None-Match"):
             Worker([copying], store=here.store).run(drain=True)
+
+
+def test_no_result_is_made_of_half_a_file(
+    place: Place, s3: S3Server, database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    """What something on the way has cut off has the headers of a whole file. The row knows the size."""
+    lying = [True]
+
+    def lie(method: str, path: str) -> str | None:
+        return "short" if lying and method == "GET" and "source.txt" in path else None
+
+    with failing(s3.endpoint, lie) as endpoint:
+        here = place(database_url, tmp_path / "data", s3.address(uuid4().hex, endpoint), clock=clock)
+        task = submitted(here, tmp_path)
+        here.work()
+        [item] = here.client.items(task, stage="cut", limit=1)
+        assert (item.state, item.error_code) == ("retrying", "file_damaged")
+        assert list(here.client.items(task, stage="double")) == [], "nothing was split from half a file"
+        lying.clear()
+        clock.advance(100)
+        here.work()
+        assert here.client.result(task).read_text() == "aabbcc"
 
 
 def test_the_doctor_looks_at_the_bucket(place: Place, s3: S3Server, sqlite_url: str, tmp_path: Path) -> None:

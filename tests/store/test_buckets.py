@@ -18,7 +18,8 @@ from fanfold.settings import Settings
 from fanfold.store.files import bucket_reader, local_copies
 from fanfold.store.files.address import parse
 from fanfold.store.files.bucket import PART_BYTES, Bucket
-from fanfold.store.files.file_store import BlobGone, new_key
+from fanfold.store.files.file_store import BlobDamaged, BlobGone, new_key
+from fanfold.store.files.folder import Directory
 from fanfold.store.files.local_copies import LocalCopies
 from fanfold.store.files.places import Places
 from tests.s3_server import CREDENTIALS, S3Server, failing
@@ -117,6 +118,44 @@ def test_errors_and_cut_answers_of_the_service_are_overcome(s3: S3Server, tmp_pa
             assert source.read() == content
         assert place.size("t-1/x") == len(content)
     assert faults == {"PUT": [], "GET": [], "HEAD": []}
+
+
+def test_an_answer_that_is_short_but_consistent_is_read_again_and_never_kept(s3: S3Server, tmp_path: Path) -> None:
+    content, faults = os.urandom(100_000), ["short"]
+
+    def fault(method: str, path: str) -> str | None:
+        return faults.pop() if method == "GET" and faults else None
+
+    with failing(s3.endpoint, fault) as endpoint:
+        place = bucket(s3, tmp_path, endpoint)
+        place.put("t-1/x", io.BytesIO(content))
+        with place.open("t-1/x", len(content)) as source:
+            assert source.read() == content
+        assert faults == []
+        faults[:] = ["short"] * 100
+        for act in (lambda: place.open("t-1/x", len(content)), lambda: place.path("t-1/x", len(content))):
+            with pytest.raises(BlobDamaged, match="has 50000 bytes, but 100000 were written"):
+                act()
+        faults.clear()
+        assert place.path("t-1/x", len(content)).read_bytes() == content
+
+
+def test_a_file_is_not_empty_because_something_before_the_service_says_so(s3: S3Server, tmp_path: Path) -> None:
+    faults = {"GET": "500", "HEAD": "empty"}
+    with failing(s3.endpoint, lambda method, path: faults.get(method)) as endpoint:
+        place = bucket(s3, tmp_path, endpoint)
+        place.put("t-1/x", io.BytesIO(b"content"))
+        with pytest.raises(DatabaseProblem, match="500") as problem:
+            place.open("t-1/x", len(b"content"))
+    assert problem.value.code == "files_unreachable"
+
+
+def test_a_file_in_the_folder_that_was_cut_is_an_error(tmp_path: Path) -> None:
+    place = Directory(tmp_path)
+    place.put("t-1/x", io.BytesIO(b"whole"))
+    place.path("t-1/x").write_bytes(b"ha")
+    with pytest.raises(BlobDamaged, match="has 2 bytes, but 5 were written"):
+        place.open("t-1/x", 5)
 
 
 def test_an_upload_whose_answer_got_lost_counts(s3: S3Server, tmp_path: Path) -> None:

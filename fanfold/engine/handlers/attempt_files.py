@@ -26,11 +26,11 @@ class AttemptFiles:
         """In a child process: the places themselves, with copies in the cache of the machine."""
         return self._shelf.__reduce__()
 
-    def open(self, key: str) -> BinaryIO:
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
         """The bytes of a file, wherever it is."""
-        return self._shelf.open(key)
+        return self._shelf.open(key, size)
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         """The file itself if it is here; otherwise a copy, made once, and removed when the attempt ends."""
         if (here := self._shelf.local(key)) is not None:
             return here
@@ -38,7 +38,7 @@ class AttemptFiles:
         private_folder(folder)
         target = folder / named(key)
         if not target.exists():
-            self._shelf.copy_to(key, target)
+            self._shelf.copy_to(key, target, size)
         return target
 
     def local(self, key: str) -> Path | None:

@@ -22,12 +22,12 @@ def content_type(name: str) -> str:
 class Shelf(Protocol):
     """Where the bytes of files are stored: a folder, or a bucket."""
 
-    def open(self, key: str) -> BinaryIO:
-        """The bytes of a blob, from the start."""
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """The bytes of a blob, from the start; an error if it does not have the expected size."""
         ...
 
-    def path(self, key: str) -> Path:
-        """A path on this machine where the blob can be read."""
+    def path(self, key: str, size: int | None = None) -> Path:
+        """A path on this machine where the blob can be read; an error if a copy does not have the expected size."""
         ...
 
     def local(self, key: str) -> Path | None:
@@ -54,7 +54,7 @@ class File:
 
     def open(self) -> BinaryIO:
         """Open it for reading bytes."""
-        return self._shelf().open(self.key)
+        return self._shelf().open(self.key, self.size)
 
     def read_bytes(self) -> bytes:
         """All its bytes."""
@@ -71,7 +71,7 @@ class File:
 
         A file in a bucket is downloaded first. In an `async def` handler, ``await item.local(file)`` does not block others.
         """
-        return self._shelf().path(self.key)
+        return self._shelf().path(self.key, self.size)
 
     @property
     def local(self) -> Path | None:

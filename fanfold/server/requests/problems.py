@@ -36,7 +36,7 @@ STATUS = {
     "ambiguous": 409,
     "no_form": 404, "no_template": 404, "no_template_kind": 404, "no_action": 404, "unknown_pipeline": 404, "action_failed": 500,
     "illegal_move": 409, "task_stopped": 409, "key_taken": 409, "key_reused": 409, "file_gone": 404, "too_large": 413,
-    "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "database": 503, "busy": 503,
+    "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "file_damaged": 500, "database": 503, "busy": 503,
 }  # fmt: skip
 """HTTP status by error code; other codes mean bad input: 422."""
 TITLES = {

@@ -20,9 +20,9 @@ from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import content_type
 from fanfold.store.files.address import S3Address
-from fanfold.store.files.bucket_errors import truncated
+from fanfold.store.files.bucket_errors import truncated, unsafe
 from fanfold.store.files.bucket_reader import BucketReader
-from fanfold.store.files.file_store import FILES_UNSAFE, BlobGone, Listed
+from fanfold.store.files.file_store import FILES_UNSAFE, BlobDamaged, BlobGone, Listed
 from fanfold.store.files.folder import SourceUnreadable, read_some
 from fanfold.store.files.local_copies import LocalCopies
 from fanfold.store.files.objects import PAGE, Objects
@@ -115,14 +115,16 @@ class Bucket:
         self._objects.replace(f"{BLOBS}/{key}", first, described(name), use_multipart=False)
         return len(first)
 
-    def open(self, key: str) -> BinaryIO:
-        """Open for reading; BlobGone if it is missing."""
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """Open for reading; BlobGone if it is missing, BlobDamaged if it does not have the expected size."""
         path = f"{BLOBS}/{key}"
         try:
-            first, size = self._objects.first(path)
+            first, found = self._objects.first(path, size)
         except FileNotFoundError:
             raise BlobGone(key, self.s3.place) from None
-        return io.BufferedReader(BucketReader(size, first, partial(self._part, key)), COPY_BYTES)
+        if size is not None and found != size:
+            raise BlobDamaged(key, self.s3.place, found, size)
+        return io.BufferedReader(BucketReader(found, first, partial(self._part, key)), COPY_BYTES)
 
     def _part(self, key: str, start: int, length: int) -> bytes:
         try:
@@ -134,20 +136,20 @@ class Bucket:
         """The size of the object; None if there is none."""
         return self._objects.size(f"{BLOBS}/{key}")
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         """A copy in the cache of this machine."""
-        return self.copies.get(key, lambda target: self._fetch(key, target))
+        return self.copies.get(key, lambda target: self._fetch(key, target, size))
 
     def local(self, key: str) -> Path | None:
         """It is elsewhere."""
         return None
 
-    def copy_to(self, key: str, target: Path) -> None:
+    def copy_to(self, key: str, target: Path, size: int | None = None) -> None:
         """A copy that is independent of the cache."""
-        self.copies.put_at(key, target, lambda copy: self._fetch(key, copy))
+        self.copies.put_at(key, target, lambda copy: self._fetch(key, copy, size))
 
-    def _fetch(self, key: str, target: Path) -> None:
-        with self.open(key) as source, open(target, "wb", opener=opener) as sink:
+    def _fetch(self, key: str, target: Path, expected: int | None) -> None:
+        with self.open(key, expected) as source, open(target, "wb", opener=opener) as sink:
             while block := source.read(COPY_BYTES):
                 sink.write(block)
             size, written = source.seek(0, io.SEEK_END), sink.tell()
@@ -193,9 +195,7 @@ class Bucket:
         """
         path, content = f"{MARKS}/{name}", f"{database}\n".encode()
         if self._objects.is_created(path, content) and self._objects.is_created(path, content):
-            raise DatabaseProblem(
-                say("files_unsafe", place=self.address), code=FILES_UNSAFE, public=say("files_unreachable_public")
-            )
+            raise unsafe(self.s3)
 
     def marks(self) -> dict[str, str]:
         """The marks of the databases that keep files here."""

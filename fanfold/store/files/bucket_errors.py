@@ -9,7 +9,7 @@ from typing import TypeVar
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.store.files.address import S3Address
-from fanfold.store.files.file_store import FILES_REFUSED, FILES_UNREACHABLE
+from fanfold.store.files.file_store import FILES_REFUSED, FILES_UNREACHABLE, FILES_UNSAFE
 
 Answer = TypeVar("Answer")
 STATUS = re.compile(r"status code: (\d{3}|\w+)")
@@ -30,6 +30,8 @@ KINDS = (
 """Parts of error texts, and what they mean for people."""
 REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthFailure")
 NO_BUCKET = "NoSuchBucket"
+UNKNOWN_CONDITION = "NotImplemented"
+"""How services answer (501) that know conditions only for reading. Waiting for them would be in vain."""
 NOT_FROM_S3 = re.compile(r"status code: 404[^:\n]*: *[^\s]")
 """A 404 with a body; those of S3 have a code in it, except for HEAD, which has no body."""
 
@@ -82,12 +84,20 @@ def truncated(address: S3Address) -> DatabaseProblem:
     return _unreachable(address, "the answer was cut off")
 
 
+def unsafe(address: S3Address) -> DatabaseProblem:
+    """The problem of a service without conditional writes."""
+    said = say("files_unsafe", place=str(address))
+    return DatabaseProblem(said, code=FILES_UNSAFE, public=say("files_unreachable_public"))
+
+
 def _problem(address: S3Address, error: Exception) -> DatabaseProblem:
     text, code = str(error), _code(error)
     if code == NO_BUCKET:
         return _refused(address, say("bucket_missing", bucket=address.bucket))
     if code in REFUSED or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError", "PermissionError"):
         return _refused(address, code or "access denied")
+    if code == UNKNOWN_CONDITION:
+        return unsafe(address)
     status = STATUS.search(text)
     if code or status:
         return _unreachable(address, " ".join(one for one in (status[1] if status else "", code) if one))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
-from fanfold.errors import NotFound
+from fanfold.errors import FanfoldError, NotFound
 from fanfold.model.text.sentences import say
 
 FILES_UNREACHABLE = "files_unreachable"
@@ -42,11 +42,11 @@ class FileStore(Protocol):
         """
         ...
 
-    def open(self, key: str) -> BinaryIO:
-        """Open a blob for reading; BlobGone if it is not here."""
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """Open a blob for reading; BlobGone if it is not here, BlobDamaged if it does not have the expected size."""
         ...
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         """A path on this machine where the blob can be read: the blob itself, or a copy that is made now."""
         ...
 
@@ -54,8 +54,8 @@ class FileStore(Protocol):
         """The path of the blob if it is on this machine anyway, otherwise None."""
         ...
 
-    def copy_to(self, key: str, target: Path) -> None:
-        """Put a copy of the blob at ``target``, on this machine."""
+    def copy_to(self, key: str, target: Path, size: int | None = None) -> None:
+        """Put a copy of the blob at ``target``, on this machine; only one of the expected size."""
         ...
 
     def link(self, key: str, seconds: float) -> str | None:
@@ -107,6 +107,16 @@ class BlobGone(FileNotFoundError, NotFound):
 
     def __str__(self) -> str:
         return self.message
+
+
+class BlobDamaged(FanfoldError):
+    """A blob is not as long as it was when it was written: changed where it is stored, or cut off on the way from there."""
+
+    code = "file_damaged"
+
+    def __init__(self, key: str, place: str, found: int, size: int) -> None:
+        task = key.partition("/")[0]
+        super().__init__(say("file_damaged", file=key, folder=place, found=found, size=size, task=task))
 
 
 def new_key(task_id: str, name: str, item: int | None = None, lease: int | None = None) -> str:

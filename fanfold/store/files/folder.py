@@ -16,7 +16,7 @@ from typing import BinaryIO
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.store.files import sharing
-from fanfold.store.files.file_store import BlobGone, Listed
+from fanfold.store.files.file_store import BlobDamaged, BlobGone, Listed
 from fanfold.store.files.private import opener, private_folder
 
 log = logging.getLogger("fanfold.sweep")
@@ -59,14 +59,18 @@ class Directory:
             ) from error
         return size
 
-    def open(self, key: str) -> BinaryIO:
-        """Open for reading; BlobGone if it is missing."""
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """Open for reading; BlobGone if it is missing, BlobDamaged if it does not have the expected size."""
         try:
-            return self.path(key).open("rb")
+            source = self.path(key).open("rb")
         except FileNotFoundError:
             raise BlobGone(key, self.address) from None
+        if size is not None and (found := os.fstat(source.fileno()).st_size) != size:
+            source.close()
+            raise BlobDamaged(key, self.address, found, size)
+        return source
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         """Path of the blob; a key never leads outside the folder."""
         path = (self.folder / key).resolve()
         if not path.is_relative_to(self.folder.resolve()):
@@ -77,9 +81,9 @@ class Directory:
         """Its path: it is always on this machine."""
         return self.path(key)
 
-    def copy_to(self, key: str, target: Path) -> None:
+    def copy_to(self, key: str, target: Path, size: int | None = None) -> None:
         """Copy the file."""
-        with self.open(key) as source, open(target, "wb", opener=opener) as sink:
+        with self.open(key, size) as source, open(target, "wb", opener=opener) as sink:
             shutil.copyfileobj(source, sink, COPY_BYTES)
 
     def link(self, key: str, seconds: float) -> str | None:

@@ -73,8 +73,11 @@ class Objects:
             lambda: obstore.put(self._client, path, content, mode="overwrite", attributes=attributes, **how),
         )
 
-    def first(self, path: str) -> tuple[bytes, int]:
-        """The beginning of an object, and its size, in one request unless it is empty."""
+    def first(self, path: str, expected: int | None = None) -> tuple[bytes, int]:
+        """The beginning of an object, and its size, in one request unless it is empty.
+
+        If it does not have the expected size, it is read again: an answer may be cut off with headers that agree.
+        """
         import obstore
 
         def get() -> tuple[int, bytes]:
@@ -82,14 +85,15 @@ class Objects:
             return found.meta["size"], bytes(found.bytes())
 
         for attempt in range(READ_TRIES):
+            is_last = attempt == READ_TRIES - 1
             try:
                 size, content = asked(self.s3, get)
-                if len(content) == min(size, FIRST_BYTES):
+                if len(content) == min(size, FIRST_BYTES) and (is_last or expected in (None, size)):
                     return content, size
             except DatabaseProblem:
-                if self.size(path) == 0:  # A range of nothing is refused.
+                if not expected and self.size(path) == 0:  # A range of nothing is refused.
                     return b"", 0
-                if attempt == READ_TRIES - 1:
+                if is_last:
                     raise
         raise truncated(self.s3)
 

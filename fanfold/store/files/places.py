@@ -70,24 +70,24 @@ class Places:
         """Store a new file."""
         return self.home.put(key, source, name)
 
-    def open(self, key: str) -> BinaryIO:
-        """Open a file, wherever it is; BlobGone if it is nowhere."""
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """Open a file, wherever it is; BlobGone if it is nowhere, BlobDamaged if it does not have the expected size."""
         try:
-            return self.home.open(key)
+            return self.home.open(key, size)
         except BlobGone:
-            return self._elsewhere(key).open(key)
+            return self._elsewhere(key).open(key, size)
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str, size: int | None = None) -> Path:
         """A path on this machine. A file of the data folder that is missing has its path there, as every file has."""
-        return self.place_of(key).path(key)
+        return self.place_of(key).path(key, size)
 
     def local(self, key: str) -> Path | None:
         """The path of a file that is on this machine anyway."""
         return self.place_of(key).local(key)
 
-    def copy_to(self, key: str, target: Path) -> None:
+    def copy_to(self, key: str, target: Path, size: int | None = None) -> None:
         """A copy on this machine."""
-        self.place_of(key).copy_to(key, target)
+        self.place_of(key).copy_to(key, target, size)
 
     def link(self, key: str) -> str | None:
         """A URL for a download, if the settings allow one and there is one."""

@@ -137,9 +137,9 @@ SENTENCES: dict[str, str] = {
     ),
     "bucket_missing": "there is no bucket {bucket}",
     "files_unsafe": (
-        "The service of the bucket {place} ignores If-None-Match: it replaces a file where it should refuse to. A worker that "
-        "is believed dead could then overwrite the results of another. Use a service with conditional writes (Amazon S3, "
-        "Cloudflare R2, MinIO, SeaweedFS …), or the data folder: leave FANFOLD_FILES empty"
+        "The service of the bucket {place} does not support If-None-Match, which lets a file be written only if its key is "
+        "free. A worker that is believed dead could overwrite the results of another. Use a service with conditional writes "
+        "(Amazon S3, Cloudflare R2, MinIO, SeaweedFS …), or the data folder: leave FANFOLD_FILES empty"
     ),
     "files_key_taken": "There is another file at {place} already; nothing was overwritten.",
     "no_bucket_to_move_to": "No bucket to move the files to. Name one[[ with --to s3://bucket/prefix]], or set FANFOLD_FILES",

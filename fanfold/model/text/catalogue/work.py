@@ -107,8 +107,10 @@ SENTENCES: dict[str, str] = {
         "The result of {stage} {item} is missing from the data folder. Put it back, or redo it[[: fanfold "
         "retry {task} --stage {stage} {again}]]"
     ),
-    "file_gone": (
-        "The file {file} is missing from the data folder {folder}. Put it back, or start over[[: fanfold rerun {task}]]"
+    "file_gone": "The file {file} is missing from {folder}. Put it back, or start over[[: fanfold rerun {task}]]",
+    "file_damaged": (
+        "The file {file} in {folder} has {found} bytes, but {size} were written. It was changed there, or cut off on its way. "
+        "Put it back, or start over[[: fanfold rerun {task}]]"
     ),
     "half_surrogate": (
         "{what:word} contains half a surrogate pair, which is not text. Decode it with errors='replace'."

@@ -110,7 +110,7 @@ SENTENCES: dict[str, str] = {
     ),
     "bucket_missing": "没有存储桶 {bucket}",
     "files_unsafe": (
-        "存储桶 {place} 的服务忽略 If-None-Match：本应拒绝时却覆盖了文件。被误认为已死的工作进程可能因此覆盖他人的结果。"
+        "存储桶 {place} 的服务不支持 If-None-Match（仅在键未被占用时才写入文件）。被误认为已死的工作进程可能因此覆盖他人的结果。"
         "请使用支持条件写入的服务（Amazon S3、Cloudflare R2、MinIO、SeaweedFS 等），或不设置 FANFOLD_FILES，使用数据目录"
     ),
     "files_key_taken": "{place} 处已有另一个文件；没有覆盖任何内容。",
