@@ -9,7 +9,7 @@ from celery import Celery
 
 import fanfold as ff
 from tests.acceptance.work import crowd
-from tests.chaos.handlers import deaf_function
+from tests.chaos.handlers import crowd_in_children, deaf_function
 
 app = Celery("chaos", broker=os.environ.get("CELERY_BROKER_URL", "memory://"))
 app.conf.broker_connection_retry_on_startup = True
@@ -29,4 +29,4 @@ def count_up(self, path: str, total: int) -> str:  # type: ignore[no-untyped-def
 
 
 counted = ff.from_celery(count_up)
-ff.celery.attach(app, [crowd, deaf_function, counted])
+ff.celery.attach(app, [crowd, crowd_in_children, deaf_function, counted])

@@ -13,13 +13,15 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.store.schema.tables import items
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import crowd
 from tests.chaos import celery_app
 from tests.chaos.findings import FULL, Finding, kind_of, note, only_in_full
-from tests.chaos.handlers import deaf_function
+from tests.chaos.handlers import crowd_in_children, deaf_function
 from tests.chaos.meter import Meter
+from tests.chaos.processes import family_of, has_killed, is_spawned
 from tests.chaos.whole import check_crowd
 from tests.redis_server import RedisServer
 
@@ -66,6 +68,10 @@ class Cluster:
         busy = {worker.pid for worker in self.ours.client.workers()}
         patiently(lambda: [one for one in self.children() if one.pid in self.at_work()], 60, self.ours.said)
         next(one for one in self.children() if one.pid in self.at_work() or one.pid in busy).kill()
+
+    def isolated(self) -> list[psutil.Process]:
+        """Processes in which those of the pool run isolated handlers."""
+        return [one for child in self.children() for one in family_of(child) if is_spawned(one)]
 
     def at_work(self) -> set[int]:
         """The processes of workers that the database knows."""
@@ -131,9 +137,9 @@ def cluster(url: str, folder: Path, broker: RedisServer) -> Iterator[Cluster]:
                 child.kill()
 
 
-def submit(ours: Fleet, count: int = COUNT, seconds: float = SECONDS) -> str:
+def submit(ours: Fleet, count: int = COUNT, seconds: float = SECONDS, pipeline: Pipeline = crowd) -> str:
     options = {"count": count, "seconds": seconds, "log": str(ours.log)}
-    return ours.client.submit(crowd, options=options).id
+    return ours.client.submit(pipeline, options=options).id
 
 
 FAULTS: dict[str, tuple[Callable[[Cluster], None], str]] = {
@@ -171,6 +177,30 @@ def test_every_item_is_done_once_whatever_happens_to_messages_and_processes(
         check_crowd(ours.ours, task, COUNT)
     for finding in found:
         note(finding)
+
+
+@only_in_full
+def test_isolated_handlers_run_in_children_of_celery_processes_and_end_with_them(
+    database_url: str, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    """kill -9 of a child that runs an item, and of the Celery process that has started another."""
+    with cluster(database_url, tmp_path, redis_server) as ours:
+        task = submit(ours.ours, 100, 0.2, crowd_in_children)
+        meter = Meter(ours.ours, task)
+        patiently(lambda: meter.done() > 0, 200, ours.ours.said)
+        patiently(lambda: any(map(has_killed, ours.isolated())), 100, ours.ours.said)
+        recovered = meter.next_done(meter.done(), 100)
+        patiently(ours.isolated, 100, ours.ours.said)
+        with_children = next(one for one in ours.children() if one.pid in ours.at_work())
+        family = family_of(with_children)
+        with_children.kill()
+        patiently(lambda: not any(one.is_running() for one in family), 100, ours.ours.said)
+        ours.ours.until(task, seconds=300)
+        check_crowd(ours.ours, task, 100)
+    promised = "isolated handlers run in processes of their own below Celery's; an item of a killed one runs again"
+    seen = "each of 100 items was done once and merged once; nothing outlived its Celery process"
+    name = "Celery: a child of isolate=True killed, and its Celery process"
+    note(Finding(name, kind_of(database_url), promised, seen, round(recovered, 1)))
 
 
 @only_in_full

@@ -17,6 +17,7 @@ from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import crowd
 from tests.chaos.findings import Finding, kind_of, note, only_in_full
 from tests.chaos.meter import Meter
+from tests.chaos.processes import family_of, has_killed, is_spawned, process_of
 from tests.chaos.whole import check_crowd
 from tests.s3_server import free_port
 
@@ -123,39 +124,6 @@ class Cluster:
         end(self.node)
         self.head = self.start_head()
         self.node = self.start_node()
-
-
-def process_of(pid: int) -> psutil.Process | None:
-    """The process, unless it has ended."""
-    try:
-        return psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        return None
-
-
-def family_of(process: psutil.Process) -> list[psutil.Process]:
-    """Its children and theirs; none if it has ended."""
-    try:
-        return process.children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
-def has_killed(process: psutil.Process) -> bool:
-    """kill -9; False if it had ended before."""
-    try:
-        process.kill()
-    except psutil.NoSuchProcess:
-        return False
-    return True
-
-
-def is_spawned(process: psutil.Process) -> bool:
-    """Whether it is a child of Fanfold, and not a process of the operating system that has just ended."""
-    try:
-        return "spawn_main" in " ".join(process.cmdline())
-    except psutil.Error:
-        return False
 
 
 def end(process: Process) -> None:

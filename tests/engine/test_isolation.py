@@ -1,5 +1,6 @@
 """An isolated handler can crash, hang and end without affecting anything else."""
 
+import multiprocessing
 import os
 import sys
 import threading
@@ -30,6 +31,27 @@ def test_an_isolated_handler_runs_elsewhere_and_can_do_what_others_can(live: Liv
     assert first["file"].read_text() == "from a child"
     [item, _] = live.client.items(task.id)
     assert (item.model, item.usage) == ("child", {"tokens": 3})
+
+
+class ForeignKey(bytes):
+    """A key of a process that cannot be pickled."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Pickling a ForeignKey object is disallowed for security reasons")
+
+
+def test_a_process_of_a_pool_may_isolate_handlers(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of Celery's prefork pool are daemonic, and multiprocessing forbids such processes to have children.
+
+    They also have a key of a class that only Celery's own variant of multiprocessing can send to a child.
+    """
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    monkeypatch.setitem(config, "daemon", True)
+    monkeypatch.setitem(config, "authkey", ForeignKey(config["authkey"]))
+    task = live.client.submit(live.know(isolated.crashing), items=["a"])
+    with live.working():
+        live.until(task, "completed", 60)
+    assert (config["daemon"], type(config["authkey"])) == (True, ForeignKey), "it stays what it was"
 
 
 @pytest.mark.parametrize(("how", "reason"), [("exit", "exit code 7"), ("kill", "killed by signal SIGKILL")])

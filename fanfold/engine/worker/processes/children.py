@@ -9,9 +9,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import wait
+from multiprocessing.process import AuthenticationString  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.logs import current_fields, json_levels
@@ -45,10 +47,29 @@ WATCH_SECONDS = 0.05
 SLOW_START_SECONDS = 5.0
 """Start time of a child after which its caller is notified, so that it can ask for more time."""
 REAP_SECONDS = 5.0
+_starting = threading.Lock()
 
 
 def nothing() -> None:
     """Default callback."""
+
+
+@contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Make and start a child in this block, although this process may belong to a pool, as those of Celery do.
+
+    multiprocessing forbids daemonic processes to have children, because these would outlive a parent that is killed. Ours end
+    with it. The key in the configuration is of another class in Celery's processes, and cannot be sent to ours.
+    """
+    config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    with _starting:
+        before = dict(config)
+        config["authkey"] = AuthenticationString(before["authkey"])
+        config.pop("daemon", None)
+        try:
+            yield
+        finally:
+            config.update(before)
 
 
 class Child:
@@ -57,13 +78,12 @@ class Child:
     def __init__(self, settings: Settings, modules: Sequence[str] = (), allowance: Allowance | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(theirs, settings, os.getpid(), modules, json_levels()), daemon=True, name=CHILD_NAME
-        )
+        request = (theirs, settings, os.getpid(), modules, json_levels())
         # Ctrl-C reaches children too. Block it until they ignore it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            with importable_main():
+            with importable_main(), _may_have_children():
+                self._process = context.Process(target=serve, args=request, daemon=True, name=CHILD_NAME)
                 self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
