@@ -65,9 +65,12 @@ class Cluster:
 
     def kill_child(self) -> None:
         """kill -9 of a process that follows a hint."""
-        busy = {worker.pid for worker in self.ours.client.workers()}
-        patiently(lambda: [one for one in self.children() if one.pid in self.at_work()], 60, self.ours.said)
-        next(one for one in self.children() if one.pid in self.at_work() or one.pid in busy).kill()
+        patiently(lambda: any(map(has_killed, self.busy_children())), 60, self.ours.said)
+
+    def busy_children(self) -> list[psutil.Process]:
+        """The processes of the pool that run items."""
+        at_work = self.at_work()
+        return [one for one in self.children() if one.pid in at_work]
 
     def isolated(self) -> list[psutil.Process]:
         """Processes in which those of the pool run isolated handlers."""
@@ -191,9 +194,9 @@ def test_isolated_handlers_run_in_children_of_celery_processes_and_end_with_them
         patiently(lambda: any(map(has_killed, ours.isolated())), 100, ours.ours.said)
         recovered = meter.next_done(meter.done(), 100)
         patiently(ours.isolated, 100, ours.ours.said)
-        with_children = next(one for one in ours.children() if one.pid in ours.at_work())
-        family = family_of(with_children)
-        with_children.kill()
+        family = ours.isolated()
+        for child in ours.children():
+            has_killed(child)
         patiently(lambda: not any(one.is_running() for one in family), 100, ours.ours.said)
         ours.ours.until(task, seconds=300)
         check_crowd(ours.ours, task, 100)

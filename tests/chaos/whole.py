@@ -43,7 +43,7 @@ def check_crowd(ours: Fleet, task: str, count: int) -> None:
         assert mine in ends[row.key], f"{row}: nobody ended that attempt"
         assert len(starts[row.key]) <= row.lease, f"{row}: started more often than claimed"
     (merged,) = ours.rows(task, "bind")
-    assert ours.output(merged) == {"count": count, "different": count, "attempt": merged.lease}
+    assert ours.output(merged) == {"count": count, "different": count, "attempt": merged.attempts}
     assert len(ours.calls("merge")["-"]) <= merged.lease
     moves = [event for event in ours.client.events(task, limit=100_000) if event.item is None]
     assert [move.stage for move in moves] == ["cut", "work", "bind", "bind"]
