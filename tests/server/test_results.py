@@ -128,6 +128,17 @@ def test_a_file_that_is_gone_is_not_found(sqlite_asker: Asker, sqlite_installati
     assert (answer.status_code, answer.json()["code"]) == (404, "file_gone")
 
 
+def test_half_a_file_is_an_error(sqlite_asker: Asker, sqlite_installation: Installation) -> None:
+    """And the answer does not tell where files are."""
+    task = bound(sqlite_installation)
+    folder = sqlite_installation.store.shelf.folder
+    for key in sqlite_installation.blobs():
+        folder.path(key).write_bytes(b"")
+    answer = result(sqlite_asker, task)
+    assert (answer.status_code, answer.json()["code"]) == (500, "file_damaged")
+    assert str(folder.folder) not in answer.text
+
+
 def test_the_results_of_items_come_as_lines(asker: Asker, installation: Installation) -> None:
     task = installation.client.submit(installation.pipelines[0], items=["a", "bad", "c"])
     installation.work()

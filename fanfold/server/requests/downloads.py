@@ -31,6 +31,7 @@ def sent(file: File) -> FileResponse:
         return FromBucket(file)
     if not path.is_file():
         raise NotFound(say("named_file_gone", file=file.name), code="file_gone")
+    file.open().close()  # Half of a file is an error, and not a shorter file.
     kind = content_type(path.name)
     return Sent(path, media_type=kind, filename=file.name, headers=SANDBOX, stat_result=path.stat())
 

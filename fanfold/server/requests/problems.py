@@ -84,7 +84,7 @@ def problem(status: int, code: str, detail: str, **more: Any) -> JSONResponse:
 
 def status_of(error: FanfoldError) -> int:
     """The HTTP status of an error."""
-    if isinstance(error, DatabaseProblem) and error.code != "refused":
+    if isinstance(error, DatabaseProblem) and error.code not in ("refused", "file_damaged"):
         return 503
     return STATUS.get(error.code, 422)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
-from fanfold.errors import FanfoldError, NotFound
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.text.sentences import say
 
 FILES_UNREACHABLE = "files_unreachable"
@@ -109,14 +109,15 @@ class BlobGone(FileNotFoundError, NotFound):
         return self.message
 
 
-class BlobDamaged(FanfoldError):
+class BlobDamaged(DatabaseProblem):
     """A blob is not as long as it was when it was written: changed where it is stored, or cut off on the way from there."""
 
     code = "file_damaged"
 
     def __init__(self, key: str, place: str, found: int, size: int) -> None:
         task = key.partition("/")[0]
-        super().__init__(say("file_damaged", file=key, folder=place, found=found, size=size, task=task))
+        said = say("file_damaged", file=key, folder=place, found=found, size=size, task=task)
+        super().__init__(said, public=say("file_damaged_public"))
 
 
 def new_key(task_id: str, name: str, item: int | None = None, lease: int | None = None) -> str:

@@ -112,6 +112,7 @@ SENTENCES: dict[str, str] = {
         "The file {file} in {folder} has {found} bytes, but {size} were written. It was changed there, or cut off on its way. "
         "Put it back, or start over[[: fanfold rerun {task}]]"
     ),
+    "file_damaged_public": "A file of this task was changed where it is stored, or cut off on its way from there.",
     "half_surrogate": (
         "{what:word} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
     ),

@@ -99,6 +99,7 @@ SENTENCES: dict[str, str] = {
         "{folder} 中的文件 {file} 有 {found} 字节，但写入时是 {size} 字节。它在那里被改动，或在传输途中被截断。"
         "请放回，或重新生成[[：fanfold rerun {task}]]"
     ),
+    "file_damaged_public": "此任务的一个文件在存储处被改动，或在传输途中被截断。",
     "half_surrogate": "{what:word} 含有半个代理对，不是文本。请用 errors='replace' 解码。",
     "not_json": "{what:word} 无法保存为 JSON：{why:bare}。",
     "json_nan": "其中含有 NaN 或无穷大，JSON 没有这样的值；请用 None",
