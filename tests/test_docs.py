@@ -10,7 +10,7 @@ from fanfold.errors import DATABASE_CODES
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, TaskState
 from fanfold.settings import MEANINGS, Settings
 from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
-from fanfold.store.files.file_store import FILES_REFUSED, FILES_UNREACHABLE, FILES_UNSAFE
+from fanfold.store.files.file_store import FILES_REFUSED, FILES_UNREACHABLE, FILES_UNSAFE, BlobDamaged
 from tests.docs import DOCS, PAGES
 
 ROOT = DOCS.parent
@@ -41,7 +41,7 @@ def test_every_setting_has_a_meaning() -> None:
 
 def test_every_code_of_a_database_problem_has_a_meaning() -> None:
     """A code that a program may meet is one that a person can look up."""
-    given = {REFUSED, MISFIT, DAMAGED, UNREACHABLE, FILES_REFUSED, FILES_UNREACHABLE, FILES_UNSAFE}
+    given = {REFUSED, MISFIT, DAMAGED, UNREACHABLE, FILES_REFUSED, FILES_UNREACHABLE, FILES_UNSAFE, BlobDamaged.code}
     for file in (ROOT / "fanfold").rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "DatabaseProblem":
