@@ -9,7 +9,7 @@ ROOM, TESTS = "fanfold/apps/proofread", "apps/proofread"
 MUTANTS = (
     mutant(
         "a changed text of a picture does not overwrite the paragraph around it",
-        Edit(f"{ROOM}/formats/epub.py", "while after < len(changes) and", "while False and"),
+        Edit(f"{ROOM}/formats/segments.py", "while after < len(changes) and", "while False and"),
         test=f"{TESTS}/test_epub.py::test_texts_of_pictures_inside_a_changed_paragraph_are_changed_in_their_place",
     ),
     mutant(

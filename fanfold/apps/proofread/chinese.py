@@ -11,12 +11,16 @@ CHINESE: dict[str, str] = {
         "{file} 中有 {count} 处不是 {encoding} 文字，第一处在第 {first} 字节。未改动的段落会保留这些字节。"
     ),
     "code_kept": "{file} 中有 {count} 段代码保持原样，没有发送。第一段的开头是 {first!r}。",
+    "drawings_kept": "{file} 中有 {count} 个图表保持原样，其中的文字没有发送。",
     "empty_file": "{file} 是空文件（0 字节）。是否复制完整？",
     "no_text": "{file} 中没有可读的文字。文件是否正确？",
     "binary_file": "{file} 不是文本文件：它看起来是{kind:word}。请给出 TXT、Markdown、EPUB 或 DOCX 文件。",
     "wrong_ending": "{file} 看起来是{kind:word}，与扩展名不符。请改名为 {ending} 后重新开始。",
     "unknown_ending": "无法识别 {file} 的扩展名。请给出 .txt、.md、.epub 或 .docx 文件。",
     "file_changed": "{file} 在读取后已被改动。请用新文件重新开始。",
+    "read_differently": (
+        "该任务由另一版本的 Fanfold 开始，读取 {file} 的方式不同。请重新开始[[：fanfold rerun ID]]；缓存中的回答不收费。"
+    ),
     "not_a_file": "无法读取 {file}：{why:bare}。",
     "too_large": "{file} 有 {size} MB，上限为 {limit} MB。请拆成几个文件。",
     "damaged_archive": "{file} 不是有效的 {format} 文件，或者已损坏：无法打开。请重新保存或下载。",
@@ -57,7 +61,6 @@ CHINESE: dict[str, str] = {
     "zip_bomb": "{file} 解压后将有 {size} MB 或更多，远超一本书的大小。未打开。",
     "locked_archive": "{file} 受密码保护。请另存为无密码的文件后重新开始。",
     "locked_book": "{file} 有防复制保护（DRM），无法读取文字。请使用无保护的副本。",
-    "text_boxes": "{file} 有 {count} 个文本框；其中的文字会保留，但不检查。",
     "no_libraries": "校对和翻译所需的库没有安装：pip install 'fanfold[proofread]'",
     "no_language": "翻译需要指明目标语言，例如 en、zh 或 pt-BR[[：--to zh]]。",
     "bad_language": "{language!r} 不是语言代码。请使用 en、zh 或 pt-BR 等代码。",

@@ -19,12 +19,20 @@ ENGLISH: dict[str, str] = {
         "{count} {count:passage|passages} of code in {file} {count:was|were} kept as {count:it is|they are}, and not sent. "
         "The first begins with {first!r}."
     ),
+    "drawings_kept": (
+        "{count} {count:chart or diagram|charts and diagrams} in {file} {count:was|were} kept as {count:it is|they are}; "
+        "the text in {count:it|them} was not sent."
+    ),
     "empty_file": "{file} is empty (0 bytes). Was it copied completely?",
     "no_text": "{file} has no text that could be read. Is it the right file?",
     "binary_file": "{file} is not a text file: it looks like {kind:word}. Give a TXT, Markdown, EPUB or DOCX file.",
     "wrong_ending": "{file} looks like {kind:word}, which does not match its extension. Rename it to {ending} and start again.",
     "unknown_ending": "{file} has an unknown extension. Give a .txt, .md, .epub or .docx file.",
     "file_changed": "{file} has changed since it was read. Start again with the new file.",
+    "read_differently": (
+        "This task was begun by a version of Fanfold that reads {file} differently. Start it again[[: fanfold rerun ID]]; "
+        "answers from the cache cost nothing."
+    ),
     "not_a_file": "{file} cannot be read: {why:bare}.",
     "too_large": "{file} is {size} MB, but the limit is {limit} MB. Split it into several files.",
     "damaged_archive": (
@@ -69,7 +77,6 @@ ENGLISH: dict[str, str] = {
     "zip_bomb": "{file} would unpack to {size} MB or more, far more than a book needs. It is not opened.",
     "locked_archive": "{file} is protected by a password. Save it without one and start again.",
     "locked_book": "{file} is protected against copying (DRM), so its text cannot be read. Use a copy without protection.",
-    "text_boxes": "{file} has {count} text {count:box|boxes}; their text is kept but not checked.",
     "no_libraries": "Proofreading and translation need libraries that are not installed: pip install 'fanfold[proofread]'",
     "no_language": "A translation needs the language to translate into, such as en, zh or pt-BR[[: --to zh]].",
     "bad_language": "{language!r} is not the code of a language. Use one such as en, zh or pt-BR.",

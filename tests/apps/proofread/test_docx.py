@@ -91,13 +91,81 @@ def test_tracked_changes_can_be_accepted_and_rejected(book: Book, tmp_path: Path
     assert document.replace(paragraph, "") == DOCUMENT.replace(DOCUMENT.split("</w:p>")[1], "")
 
 
-def test_text_boxes_are_reported(tmp_path: Path) -> None:
-    inside = "<w:txbxContent><w:p><w:r><w:t>盒</w:t></w:r></w:p></w:txbxContent>"
-    box = f"<w:p><w:r><w:pict>{inside}</w:pict></w:r><w:r><w:t>外</w:t></w:r></w:p>"
-    (tmp_path / "book.docx").write_bytes(docx(DOCUMENT.replace("<w:p/>", box)))
+BOX = "<w:txbxContent><w:p><w:r><w:t>盒子</w:t></w:r></w:p><w:p><w:r><w:t>又一段</w:t></w:r></w:p></w:txbxContent>"
+
+
+def test_text_boxes_are_blocks_and_both_copies_of_one_change(tmp_path: Path) -> None:
+    copies = f"<mc:Choice><w:drawing>{BOX}</w:drawing></mc:Choice><mc:Fallback><w:pict>{BOX}</w:pict></mc:Fallback>"
+    box = f"<w:r><mc:AlternateContent>{copies}</mc:AlternateContent></w:r>"
+    text = f'<w:p><w:r><w:t>外面</w:t></w:r>{box}<w:r><w:t xml:space="preserve"> 里面</w:t></w:r></w:p>'
+    alone = f"<w:p><w:r><w:pict>{BOX.replace('盒子', '旧盒')}</w:pict></w:r></w:p>"
+    source = f"<w:document xmlns:w='w' xmlns:mc='mc'>{text}{alone}</w:document>"
+    (tmp_path / "book.docx").write_bytes(docx(source))
     book = read_book(tmp_path / "book.docx")
-    assert "1 text box" in book.reports[0]
-    assert "外" in [block.text for block in book.blocks]
+    texts = [block.text for block in book.blocks if block.place.member == MAIN]
+    assert texts == ["外面⟦1⟧ 里面", "盒子", "又一段", "旧盒", "又一段"]
+    assert document_with(book, {"2": "箱子", "5": "末段"}, tmp_path) == source.replace("盒子", "箱子").replace(
+        "又一段</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>",
+        "末段</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>",
+    )
+    changed = {"1": "外头⟦1⟧ 里面", "2": "箱子"}
+    assert document_with(book, changed, tmp_path) == source.replace("外面", "外头").replace("盒子", "箱子")
+    tracked = document_with(book, changed, tmp_path, Tracked())
+    assert accepted(tracked) == accepted(source.replace("外面", "外头").replace("盒子", "箱子"))
+    assert rejected(tracked) == accepted(source)
+    ids = re.findall(r'<w:(?:ins|del) w:id="(\d+)"', tracked)
+    assert len(set(ids)) == len(ids) == 6
+
+
+def test_a_tracked_change_of_formatting_stays(tmp_path: Path) -> None:
+    style = '<w:rPr><w:b/><w:rPrChange w:id="7" w:author="A"><w:rPr><w:i/></w:rPr></w:rPrChange></w:rPr>'
+    source = (
+        f"<w:document xmlns:w='w'><w:p><w:r>{style}<w:t>粗的字</w:t></w:r><w:r><w:t>别的</w:t></w:r></w:p></w:document>"
+    )
+    (tmp_path / "book.docx").write_bytes(docx(source))
+    book = read_book(tmp_path / "book.docx")
+    changed = {"1": book.blocks[0].text.replace("粗的", "很粗的")}
+    assert document_with(book, changed, tmp_path) == source.replace("粗的", "很粗的")
+    tracked = document_with(book, changed, tmp_path, Tracked())
+    assert (accepted(tracked), tracked.count(style)) == ("很粗的字别的", 1)
+
+
+def field(code: str, shown: str) -> str:
+    marks = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
+    result = f"<w:r><w:t>{shown}</w:t></w:r>" if shown else ""
+    return f"{marks[0]}<w:r><w:instrText>{code}</w:instrText></w:r>{marks[1] if shown else ''}{result}{marks[2]}"
+
+
+def test_a_field_is_one_pair_of_markers_around_what_it_shows(tmp_path: Path) -> None:
+    nested = field("IF " + field("PAGE", "3") + " x", "三")
+    start = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:t>没完</w:t></w:r>'
+    inside = f"<w:r><w:t>见</w:t></w:r>{field('REF a', '第二章')}<w:r><w:t>和</w:t></w:r>{nested}{field('XE b', '')}"
+    source = f"<w:document xmlns:w='w'><w:p>{inside}<w:r><w:t>。</w:t></w:r>{start}</w:p></w:document>"
+    (tmp_path / "book.docx").write_bytes(docx(source))
+    book = read_book(tmp_path / "book.docx")
+    assert book.blocks[0].text == "见⟦1⟧第二章⟦/1⟧和⟦2⟧三⟦/2⟧⟦3⟧。⟦4⟧没完"
+    document = document_with(book, {"1": "⟦2⟧三⟦/2⟧和⟦1⟧第二章⟦/1⟧见⟦3⟧。⟦4⟧没完"}, tmp_path)
+    assert nested in document
+    assert field("REF a", "第二章") in document
+
+
+def test_text_beside_a_note_in_the_same_run_is_found(tmp_path: Path) -> None:
+    run = '<w:r><w:t>夜雨</w:t><w:footnoteReference w:id="2"/><w:t>很大</w:t></w:r>'
+    source = f"<w:document xmlns:w='w'><w:p>{run}</w:p></w:document>"
+    (tmp_path / "book.docx").write_bytes(docx(source))
+    book = read_book(tmp_path / "book.docx")
+    assert book.blocks[0].text == "夜雨很大"
+    assert document_with(book, {"1": "夜雪很大"}, tmp_path) == source.replace("雨", "雪")
+    tracked = document_with(book, {"1": "夜雪很大"}, tmp_path, Tracked())
+    assert (accepted(tracked), tracked.count("<w:footnoteReference")) == ("夜雪很大", 1)
+
+
+def test_charts_with_text_are_named_in_the_report(tmp_path: Path) -> None:
+    charts = [
+        (f"word/charts/chart{at}.xml", text.encode()) for at, text in ((1, "<c:v>销售</c:v>"), (2, "<c:v>12</c:v>"))
+    ]
+    (tmp_path / "book.docx").write_bytes(docx(DOCUMENT, *charts))
+    assert "1 chart or diagram" in read_book(tmp_path / "book.docx").notes[0]
 
 
 RUN = st.tuples(

@@ -1,12 +1,14 @@
 """The cost of a merge after a decision: it reads and makes one chunk, however long the book is."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fanfold.apps.proofread.stages import merging
+from fanfold.apps.proofread.stages.validating import book_of
 from fanfold.testing import Engine
 from tests.apps.proofread.answering import each
 from tests.apps.proofread.test_pipeline import CORRECT, NOVEL, report_of, submitted, text_of
@@ -85,3 +87,26 @@ def test_a_repeated_merge_takes_a_fraction_of_the_first(engine: Engine, novel: P
 
     first = seconds()
     assert min(seconds() for _ in range(5)) < first / 2
+
+
+def test_a_chunk_of_a_book_that_is_now_read_differently_is_not_written(
+    engine: Engine, novel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade may find more text in a file. Then the blocks have other numbers, and a merge would mix up paragraphs."""
+    from fanfold.apps.proofread.stages import open_books
+
+    task = submitted(engine, novel, rules_only=True)
+    key, part = first_change(engine, task.id, 0)
+
+    def shifted(path: Path, options: Any) -> Any:
+        book = book_of(path, options)
+        first, *others = book.blocks
+        return replace(book, blocks=(replace(first, text="新的一段"), *others))
+
+    monkeypatch.setattr(open_books, "_OPEN", {})
+    monkeypatch.setattr(open_books, "book_of", shifted)
+    engine.client.decide(task.id, key, part, "reject")
+    engine.run()
+    found = engine.task(task)
+    assert found.state == "failed"
+    assert "reads novel.txt differently" in str(found.error_message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -20,7 +20,7 @@ from fanfold.apps.proofread.formats.markup import (
     partners,
     tokens_of,
 )
-from fanfold.apps.proofread.formats.segments import Piece, PieceKind, rebuild
+from fanfold.apps.proofread.formats.segments import Markup, Piece, PieceKind, patched, rebuild
 from fanfold.apps.proofread.formats.source import Source
 from fanfold.apps.proofread.formats.xhtml import WRITER, Found, read_page, shown_text, trimmed
 from fanfold.apps.proofread.markers import free_brackets
@@ -108,32 +108,11 @@ def shown_with_markers(
 def patch_member(source: str, own: Mapping[str, Found], changed: Mapping[str, str], brackets: Brackets) -> str:
     """The source of a member with its changed blocks; the rest is unchanged."""
     changes = [(found, changed[name]) for name, found in own.items() if name in changed]
-    return _patched(source, 0, len(source), changes, brackets)
 
+    def write(found: Found, new: str, markup: Markup | None) -> str:
+        return rebuild(source, found.pieces, new, brackets, WRITER, markup) if found.pieces else escape_value(new)
 
-def _patched(source: str, start: int, end: int, changes: Sequence[tuple[Found, str]], brackets: Brackets) -> str:
-    """A part of a source with the changes inside it, in order. A block may contain others, such as texts of pictures."""
-    pieces, at, number = [], start, 0
-    while number < len(changes):
-        found, new = changes[number]
-        after = number + 1
-        while after < len(changes) and changes[after][0].start < found.end:
-            after += 1
-        pieces += [source[at : found.start], _written(source, found, new, changes[number + 1 : after], brackets)]
-        at, number = found.end, after
-    return "".join([*pieces, source[at:end]])
-
-
-def _written(source: str, found: Found, new: str, inner: Sequence[tuple[Found, str]], brackets: Brackets) -> str:
-    """The source of one changed block, with the changed blocks in its markup."""
-    if not found.pieces:
-        return escape_value(new)
-
-    def markup(piece: Piece) -> str:
-        inside = [one for one in inner if piece.start <= one[0].start and one[0].end <= piece.end]
-        return _patched(source, piece.start, piece.end, inside, brackets)
-
-    return rebuild(source, found.pieces, new, brackets, WRITER, markup if inner else None)
+    return patched(source, (0, len(source)), changes, write)
 
 
 def encode_member(text: str, member: Member) -> bytes:

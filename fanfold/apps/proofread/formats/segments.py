@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol, TypeVar
 
 import fanfold as ff
 from fanfold.apps.proofread.formats.book import Brackets
@@ -54,13 +55,17 @@ class Writer:
     fresh: Callable[[str, str], str]
 
 
+Markup = Callable[[Piece], str]
+"""Gives the source of a marker."""
+
+
 def rebuild(
     source: str,
     pieces: Sequence[Piece],
     text: str,
     brackets: Brackets,
     writer: Writer,
-    markup: Callable[[Piece], str] | None = None,
+    markup: Markup | None = None,
 ) -> str:
     """The source of a paragraph with the new text ``text``. Raises Permanent if its markers differ from the source.
 
@@ -84,6 +89,49 @@ def rebuild(
     return "".join(out)
 
 
+class Placed(Protocol):
+    """A block of a source, by its offsets."""
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+
+
+Block = TypeVar("Block", bound=Placed)
+New = TypeVar("New")
+
+
+def patched(
+    source: str,
+    span: tuple[int, int],
+    changes: Sequence[tuple[Block, New]],
+    write: Callable[[Block, New, Markup | None], str],
+) -> str:
+    """A part of a source with the changes inside it, in order. A block may contain others, such as texts of pictures.
+
+    ``write`` gives the source of one block with what is new in it, and uses the function it is given for the markup in it.
+    """
+    pieces, at, number = [], span[0], 0
+    while number < len(changes):
+        found, new = changes[number]
+        after = number + 1
+        while after < len(changes) and changes[after][0].start < found.end:
+            after += 1
+        inner = changes[number + 1 : after]
+
+        def markup(piece: Piece, inner: Sequence[tuple[Block, New]] = inner) -> str:
+            inside = [one for one in inner if piece.start <= one[0].start and one[0].end <= piece.end]
+            return patched(source, (piece.start, piece.end), inside, write)
+
+        pieces += [source[at : found.start], write(found, new, markup if inner else None)]
+        at, number = found.end, after
+    return "".join([*pieces, source[at : span[1]]])
+
+
 class _Segment:
     """The source between one marker and the next."""
 
@@ -102,10 +150,10 @@ class _Segment:
             return self.raw
         if not shown:
             return self.raw + writer.fresh(text, self.style)
-        return _patched(units, shown, text, writer)
+        return _with_changes(units, shown, text, writer)
 
 
-def _patched(units: Sequence[Unit], shown: str, text: str, writer: Writer) -> str:
+def _with_changes(units: Sequence[Unit], shown: str, text: str, writer: Writer) -> str:
     """The units with a new text: unchanged characters keep their spelling, and markup between them stays."""
     from rapidfuzz.distance import Levenshtein
 

@@ -62,6 +62,8 @@ class Found:
     pieces: tuple[Piece, ...]
     start: int
     end: int
+    twins: tuple[Found, ...] = ()
+    """Copies of the same text elsewhere in the member, which change with it."""
 
 
 def read_page(source: str) -> tuple[list[Found], list[str]]:

@@ -126,11 +126,29 @@ def piece_of(result: ff.Result[Any, Any], usual: str) -> Piece:
     return Piece(texts, tally)
 
 
+def _check_source(result: ff.Result[Any, Any], opened: OpenBook[Piece]) -> None:
+    """Raise Permanent if the blocks of a chunk are not those of the book, as after an upgrade that reads more of a file.
+
+    Otherwise its texts would be written into the wrong paragraphs.
+    """
+    for entry in result.input["entries"]:
+        text = opened.texts.get(entry.get("block", entry["id"]))
+        if text is None or (text != entry["before"] if "block" not in entry else entry["before"] not in text):
+            raise ff.Permanent(
+                say_of_proofread("read_differently", file=Path(opened.book.source).name), code="book_changed"
+            )
+
+
 def put_together(results: ff.Results[Any, Any], opened: OpenBook[Piece], usual: str) -> tuple[dict[str, str], Tally]:
     """The final text of every block of the book, and what happened to its chunks."""
     changed: dict[str, str] = {}
     tally = Tally()
-    for piece in results.remembered(lambda result: piece_of(result, usual), opened.pieces):
+
+    def made(result: ff.Result[Any, Any]) -> Piece:
+        _check_source(result, opened)
+        return piece_of(result, usual)
+
+    for piece in results.remembered(made, opened.pieces):
         tally.add(piece.tally)
         for block, text in piece.texts:
             changed[block] = changed[block] + text if block in changed else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,11 @@ class OpenBook(Generic[Made]):
 
     book: Book
     pieces: dict[int, tuple[Any, Made]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(init=False)
+    """The text of each block."""
+
+    def __post_init__(self) -> None:
+        self.texts = {block.id: block.text for block in self.book.blocks}
 
 
 def open_book(key: str, path: Path, options: Options) -> OpenBook[Any]:

@@ -14,18 +14,20 @@ from dataclasses import replace
 from fanfold.apps.proofread.formats.archive import opened, read_member, rewrite
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place, Tracked
 from fanfold.apps.proofread.formats.epub import Member, encode_member, shown_with_markers
-from fanfold.apps.proofread.formats.markup import Token, TokenKind, decode_markup, escape_text, partners, tokens_of
-from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Writer, rebuild
+from fanfold.apps.proofread.formats.markup import Token, decode_markup, escape_text, tokens_of
+from fanfold.apps.proofread.formats.segments import Markup, Piece, PieceKind, Writer, patched, rebuild
 from fanfold.apps.proofread.formats.source import Source
+from fanfold.apps.proofread.formats.word.docx_boxes import paragraphs
 from fanfold.apps.proofread.formats.word.docx_runs import Run, find_runs, joined_runs, look_of, runs_text, units
-from fanfold.apps.proofread.formats.word.docx_tracked import track
+from fanfold.apps.proofread.formats.word.docx_tracked import Tracking, track
 from fanfold.apps.proofread.formats.xhtml import Found
 from fanfold.apps.proofread.markers import free_brackets
 from fanfold.apps.proofread.sentences import say_of_proofread
 
 MAIN = "word/document.xml"
 _OTHER_PARTS = re.compile(r"word/(?:footnotes|endnotes|header\d*|footer\d*)\.xml")
-_HEAD_STYLE = re.compile(r"<w:pStyle\s+w:val=\"(?:Heading|Title|Subtitle|标题|heading |[1-9]\")", re.IGNORECASE)
+_DRAWN = re.compile(r"word/(?:charts/chart|diagrams/data)\d*\.xml")
+_DRAWN_TEXT = re.compile(r"<(?:a:t|c:v)>([^<]*)")
 _BARE_TEXT = re.compile(r"<w:t>(?=\s)|<w:t>(?=[^<]*\s</w:t>)")
 
 
@@ -33,14 +35,14 @@ def read_docx(source: Source) -> Book:
     """Read a Word document: its text, footnotes, endnotes, headers and footers."""
     with opened(source) as archive:
         members = list(_members(archive, source))
+        drawn = [name for name in archive.namelist() if _DRAWN.fullmatch(name) and _has_text(archive, name, source)]
     brackets = free_brackets("".join(member.source for member in members))
     blocks: list[Block] = []
     for member in members:
         for found in member.found:
             blocks.append(_block(str(len(blocks) + 1), member, found, brackets))
-    boxes = sum(member.source.count("<w:txbxContent") for member in members)
-    reports = (say_of_proofread("text_boxes", file=source.name, count=boxes),) if boxes else ()
-    return Book("docx", source.path, source.digest, tuple(blocks), brackets=brackets, reports=reports)
+    notes = (say_of_proofread("drawings_kept", file=source.name, count=len(drawn)),) if drawn else ()
+    return Book("docx", source.path, source.digest, tuple(blocks), brackets=brackets, notes=notes)
 
 
 def write_docx(book: Book, source: Source, changed: Mapping[str, str], tracked: Tracked | None = None) -> bytes:
@@ -57,37 +59,16 @@ def write_docx(book: Book, source: Source, changed: Mapping[str, str], tracked: 
     return rewrite(source, result)
 
 
+def _has_text(archive: zipfile.ZipFile, name: str, source: Source) -> bool:
+    text = decode_markup(read_member(archive, name, source))[0]
+    return any(any(map(str.isalpha, found)) for found in _DRAWN_TEXT.findall(text))
+
+
 def _members(archive: zipfile.ZipFile, source: Source) -> Iterable[Member]:
     names = [MAIN, *sorted(name for name in archive.namelist() if _OTHER_PARTS.fullmatch(name))]
     for name in names:
         text, encoding, errors = decode_markup(read_member(archive, name, source))
-        yield Member(name, text, encoding, errors, tuple(_paragraphs(text)))
-
-
-def _paragraphs(source: str) -> Iterable[Found]:
-    """The paragraphs with text. Paragraphs inside another one (text boxes) belong to its markup."""
-    tokens = tokens_of(source)
-    closing = partners(tokens)
-    cells = 0
-    at = 0
-    while at < len(tokens):
-        token = tokens[at]
-        if token.name == "w:tc":
-            cells += {TokenKind.START: 1, TokenKind.END: -1}.get(token.kind, 0)
-        if token.name == "w:p" and at in closing:
-            end = closing[at]
-            pieces = _pieces(source, tokens[at + 1 : end])
-            if pieces:
-                kind = _kind(source[token.start : tokens[end].end], cells > 0)
-                yield Found(kind, pieces, pieces[0].start, pieces[-1].end)
-            at = end
-        at += 1
-
-
-def _kind(source: str, in_table: bool) -> BlockKind:
-    if _HEAD_STYLE.search(source):
-        return BlockKind.HEAD
-    return BlockKind.CELL if in_table else BlockKind.PARAGRAPH
+        yield Member(name, text, encoding, errors, tuple(paragraphs(text, tokens_of(text), _pieces)))
 
 
 def _pieces(source: str, tokens: list[Token]) -> tuple[Piece, ...]:
@@ -160,18 +141,22 @@ def _block(name: str, member: Member, found: Found, brackets: Brackets) -> Block
 def _patched(
     member: Member, own: Mapping[str, Found], changed: Mapping[str, str], brackets: Brackets, tracked: Tracked | None
 ) -> str:
-    pieces, at = [], 0
-    for name, found in own.items():
-        if name not in changed:
-            continue
-        if tracked is None:
-            made = rebuild(member.source, found.pieces, changed[name], brackets, WRITER)
-            made = _BARE_TEXT.sub('<w:t xml:space="preserve">', made)
-        else:
-            made = track(member.source, found.pieces, changed[name], brackets, tracked, int(name))
-        pieces += [member.source[at : found.start], made]
-        at = found.end
-    return "".join([*pieces, member.source[at:]])
+    changes = [
+        (place, (changed[name], int(name), copy))
+        for name, found in own.items()
+        if name in changed
+        for copy, place in enumerate((found, *found.twins))
+    ]
+    changes.sort(key=lambda one: (one[0].start, -one[0].end))
+
+    def write(found: Found, new: tuple[str, int, int], markup: Markup | None) -> str:
+        text, number, copy = new
+        if tracked is not None:
+            return track(member.source, found.pieces, text, brackets, Tracking(tracked, number, copy), markup)
+        made = rebuild(member.source, found.pieces, text, brackets, WRITER, markup)
+        return _BARE_TEXT.sub('<w:t xml:space="preserve">', made)
+
+    return patched(member.source, (0, len(member.source)), changes, write)
 
 
 def _beside(text: str) -> str:

@@ -17,7 +17,7 @@ PROPERTIES = frozenset(["w:pPr", "w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:cus
 IN_TEXT = frozenset(
     ["w:r", "w:rPr", "w:t", "w:tab", "w:br", "w:cr", "w:noBreakHyphen", "w:softHyphen", "w:lastRenderedPageBreak"]
 )
-"""Elements that a run of text may contain. A run with any other, such as a picture or a footnote, is an atom."""
+"""Elements of a run of text. A run with another, such as a picture, is an atom, unless it also has letters of its own."""
 
 _TEXT = re.compile(
     r"(?P<open><w:t(?:\s[^>]*)?>)(?P<text>[^<]*)(?P<close></w:t>)"
@@ -25,7 +25,11 @@ _TEXT = re.compile(
     r"|(?P<hyphen><w:noBreakHyphen\s*/>)"
 )
 """Text. Other breaks, such as that of a page, are markup that stays in place."""
-_STYLE = re.compile(r"<w:rPr>.*?</w:rPr>|<w:rPr/>", re.DOTALL)
+_CHANGED_STYLE = r"<w:rPrChange\b.*?</w:rPrChange>"
+_STYLE = re.compile(rf"<w:rPr>(?:(?!</w:rPr>|<w:rPrChange\b).)*(?:{_CHANGED_STYLE})?\s*</w:rPr>|<w:rPr\s*/>", re.DOTALL)
+"""The properties of a run. A tracked change of them has the old properties inside."""
+_FRAME = re.compile(r"</?w:[rt](?:\s[^>]*)?>")
+_FIELD = re.compile(r"<w:fldChar\s[^>]*w:fldCharType=[\"'](begin|separate|end)[\"']")
 _UNSEEN = re.compile(r"<w:(?:lang|noProof|webHidden)(?:\s[^>]*)?/>|\sw:hint=\"\w+\"")
 _NOTHING = re.compile(r"<w:rFonts\s*/>|<w:rPr>\s*</w:rPr>|<w:rPr/>")
 
@@ -67,7 +71,53 @@ def find_runs(source: str, tokens: Sequence[Token]) -> list[Run]:
         elif token.name in CONTAINERS and at in ends:
             runs.append(Run(PieceKind.CLOSE, token.start, token.end, stack.pop()))
         at += 1
-    return runs
+    return _fields(source, runs)
+
+
+def _fields(source: str, runs: list[Run]) -> list[Run]:
+    """The runs with each field that begins and ends here as one container around what it shows; its code is markup.
+
+    Separate markers could be swapped, and Word cannot open a field that ends before it begins.
+    """
+    out: list[Run] = []
+    open_fields: list[tuple[int, int | None]] = []
+    for run in runs:
+        kinds = _FIELD.findall(source, run.start, run.end) if run.kind is PieceKind.ATOM else []
+        kind = kinds[0] if len(kinds) == 1 else ""
+        if kind == "begin":
+            open_fields.append((len(out), None))
+        elif kind == "separate" and open_fields and open_fields[-1][1] is None:
+            begin = open_fields.pop()[0]
+            if _are_level(out[begin:], run):
+                out[begin:] = [replace(out[begin], kind=PieceKind.OPEN, end=run.end, shown="")]
+                open_fields.append((begin, out[begin].number))
+                continue
+        elif kind == "end" and open_fields:
+            begin, number = open_fields.pop()
+            inside = out[begin + 1 :] if number is not None else out[begin:]
+            if number is not None and not _are_level(inside, run):
+                out[begin] = replace(out[begin], kind=PieceKind.ATOM)
+            elif number is not None:
+                out.append(replace(run, kind=PieceKind.CLOSE, number=number, shown=""))
+                continue
+            elif _are_level(inside, run):
+                out[begin:] = [replace(out[begin], end=run.end)]
+                continue
+        out.append(run)
+    for begin, number in open_fields:
+        if number is not None:
+            out[begin] = replace(out[begin], kind=PieceKind.ATOM)
+    return out
+
+
+def _are_level(runs: Sequence[Run], last: Run) -> bool:
+    """Whether every container among the runs is opened and closed, up to the last run, which is in the same container."""
+    depth = 0
+    for run in runs:
+        depth += {PieceKind.OPEN: 1, PieceKind.CLOSE: -1}.get(run.kind, 0)
+        if depth < 0:
+            return False
+    return depth == 0 and (not runs or runs[0].container == last.container)
 
 
 def joined_runs(source: str, runs: Iterable[Run]) -> list[Run]:
@@ -102,6 +152,11 @@ def units(raw: str) -> list[Unit]:
     return [unit for unit in [*made, Unit("", raw[at:])] if unit.raw]
 
 
+def staying(raw: str) -> str:
+    """What a run has beside its text and its properties, such as breaks and notes: it stays in place."""
+    return _FRAME.sub("", _STYLE.sub("", raw))
+
+
 def runs_text(raw: str) -> str:
     """The text of runs. A tab and a line break are characters too."""
     return "".join(
@@ -110,10 +165,15 @@ def runs_text(raw: str) -> str:
     )
 
 
-def style_of(raw: str) -> str:
+def whole_style(raw: str) -> str:
     """The properties of the first run."""
     found = _STYLE.search(raw)
     return found[0] if found else ""
+
+
+def style_of(raw: str) -> str:
+    """The properties of the first run for new text, which has no history of its format."""
+    return re.sub(_CHANGED_STYLE, "", whole_style(raw), flags=re.DOTALL)
 
 
 def look_of(style: str) -> str:
@@ -126,8 +186,9 @@ def _run(source: str, tokens: Sequence[Token], container: int) -> list[Run]:
     start, end = tokens[0].start, tokens[-1].end
     text = runs_text(raw)
     bare = _STYLE.sub("", raw, count=1)
-    strange = any(name not in IN_TEXT for name in re.findall(r"<([\w:]+)", bare))
-    if strange:
+    names = re.findall(r"<([\w:]+)", bare)
+    is_plain = names.count("w:r") == 1 and any(map(str.isalnum, text))
+    if not is_plain and any(name not in IN_TEXT for name in names):
         return [Run(PieceKind.ATOM, start, end, start + 1, container, shown=text)]
     return [Run(PieceKind.TEXT, start, end, 0, container, style_of(raw))] if text else []
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from fanfold.apps.proofread.formats.book import Brackets, Tracked
 from fanfold.apps.proofread.formats.markup import escape_text, escape_value
-from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Unit
-from fanfold.apps.proofread.formats.word.docx_runs import style_of, units
+from fanfold.apps.proofread.formats.segments import Markup, Piece, PieceKind, Unit
+from fanfold.apps.proofread.formats.word.docx_runs import staying, style_of, units, whole_style
 from fanfold.apps.proofread.markers import marker_pattern
 
 FIRST_ID = 9_000_000
@@ -16,12 +17,31 @@ FIRST_ID = 9_000_000
 MOST_CHANGES = 1_000
 """Maximum changes of one paragraph that get separate ids."""
 
-_STAYING = re.compile(r"<w:(?:br|softHyphen|lastRenderedPageBreak)(?:\s[^>]*)?/>")
-"""What a run keeps beside its text."""
 _RUN = re.compile(r"<w:r(?:\s[^>]*)?>.*?</w:r>", re.DOTALL)
 
 
-def track(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets, tracked: Tracked, number: int) -> str:
+@dataclass(frozen=True)
+class Tracking:
+    """Who changes a paragraph, with the number of the paragraph and of its copy, from which the ids of changes are made."""
+
+    tracked: Tracked
+    number: int
+    copy: int = 0
+
+    @property
+    def first(self) -> int:
+        """The id of the first change."""
+        return FIRST_ID + self.number * MOST_CHANGES + self.copy * MOST_CHANGES // 2
+
+
+def track(
+    source: str,
+    pieces: Sequence[Piece],
+    text: str,
+    brackets: Brackets,
+    tracking: Tracking,
+    markup: Markup | None = None,
+) -> str:
     """The source of a paragraph with tracked changes that turn it into ``text``.
 
     A paragraph whose markers changed order is written without tracking, because Word cannot show that.
@@ -33,8 +53,8 @@ def track(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets, t
     wanted = [f"/{one.number}" if one.kind is PieceKind.CLOSE else str(one.number) for one in marks]
     found = list(marker_pattern(brackets).finditer(text))
     if [one[1] + one[2] for one in found] != wanted:
-        return rebuild(source, pieces, text, brackets, WRITER)
-    writer = _Tracker(tracked, FIRST_ID + number * MOST_CHANGES)
+        return rebuild(source, pieces, text, brackets, WRITER, markup)
+    writer = _Tracker(tracking.tracked, tracking.first)
     starts = [pieces[0].start, *(mark.end for mark in marks)]
     ends = [*(mark.start for mark in marks), pieces[-1].end]
     texts = [
@@ -45,7 +65,7 @@ def track(source: str, pieces: Sequence[Piece], text: str, brackets: Brackets, t
     for at, (start, end, new) in enumerate(zip(starts, ends, texts, strict=True)):
         out.append(writer.segment(source[start : max(start, end)], new))
         if at < len(marks):
-            out.append(source[marks[at].start : marks[at].end])
+            out.append(source[marks[at].start : marks[at].end] if markup is None else markup(marks[at]))
     return "".join(out)
 
 
@@ -87,7 +107,7 @@ class _Tracker:
         out = [lead]
         for gone, group in _groups(own, first, inserted, deleted):
             end = group[-1][0] + 1
-            out.append(self._part([unit for _, unit in group], style, gone))
+            out.append(self._part([unit for _, unit in group], whole_style(raw), gone))
             if end in inserted:
                 out.append(self._inserted(inserted.pop(end), style))
         return "".join(out), first + count
@@ -117,7 +137,7 @@ def _groups(
     group: list[tuple[int, Unit]] = []
     gone, at = False, first
     for unit in own:
-        stays = "" if unit.shown else "".join(_STAYING.findall(unit.raw))
+        stays = "" if unit.shown else staying(unit.raw)
         if not unit.shown and not stays:
             continue
         is_gone = not stays and at in deleted
