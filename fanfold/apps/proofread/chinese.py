@@ -8,8 +8,10 @@ CHINESE: dict[str, str] = {
         "{file} 的编码是 {encoding}，其中没有字符 {character!r}（{code}）。请以 UTF-8 写出结果[[：--encoding utf-8]]。"
     ),
     "broken_bytes": (
-        "{file} 中有 {count} 处不是 {encoding} 文字，第一处在第 {first} 字节。未改动的段落会保留这些字节。"
+        "{file} 中有 {count} 处不是 {encoding} 文字，第一处在第 {first} 字节。这些字节保持原样；含有许多这种字节的段落不会发送。"
+        "如果大部分文字看起来不对，请指明编码[[：--source-encoding gb18030]]。"
     ),
+    "stateful_encoding": "{file} 的编码是 {encoding}。请将 Markdown 文件另存为 UTF-8 后重新开始。",
     "code_kept": "{file} 中有 {count} 段代码保持原样，没有发送。第一段的开头是 {first!r}。",
     "drawings_kept": "{file} 中有 {count} 个图表保持原样，其中的文字没有发送。",
     "empty_file": "{file} 是空文件（0 字节）。是否复制完整？",

@@ -13,8 +13,10 @@ ENGLISH: dict[str, str] = {
     ),
     "broken_bytes": (
         "{count} {count:place|places} in {file} {count:is|are} not valid {encoding}; the first is at byte {first}. "
-        "Paragraphs that are not changed keep these bytes."
+        "The bytes stay as they are, and a paragraph with many of them is not sent. If much of the text looks wrong, name "
+        "its encoding[[: --source-encoding gb18030]]."
     ),
+    "stateful_encoding": "{file} is in {encoding}. Save a Markdown file in UTF-8 and start again.",
     "code_kept": (
         "{count} {count:passage|passages} of code in {file} {count:was|were} kept as {count:it is|they are}, and not sent. "
         "The first begins with {first!r}."

@@ -13,6 +13,8 @@ import fanfold as ff
 from fanfold.apps.proofread.formats import BlockKind, read_book, write_book
 
 CHINESE = "　　雨下得很急，像有人把整座城的灯都拧灭了。\n我说：“这个时候，你还来做什么？”\n\n他没有回答。\n"
+NUMBERED = "".join(f"　　第一天，一个人在雨中走了{at}一里路。\n" for at in range(20))
+"""In UTF-16, 一 and the wide blank have a zero byte where Latin letters have none."""
 TRADITIONAL = "雨下得很急，這個時候沒有人來。\n我說：「你還在這裡做什麼？」\n他沒有回答，只是看著窗外的雨。\n"
 JAPANESE = "雨が降っていました。私は駅まで歩いて行きました。\nそれから、彼に会いました。\n"
 FRENCH = "Où êtes-vous allé cet été ? Nous étions à la plage, déjà.\nC'était très agréable, n'est-ce pas ?\n"
@@ -34,6 +36,12 @@ def written(tmp_path: Path, data: bytes, name: str = "book.txt") -> Path:
         (JAPANESE, "euc_jp", "euc_jp"),
         (CHINESE, "utf-16-le", "utf-16-le"),
         (CHINESE, "utf-16-be", "utf-16-be"),
+        (NUMBERED, "utf-16-le", "utf-16-le"),
+        (NUMBERED, "utf-16-be", "utf-16-be"),
+        ("It rained.\n", "utf-16-le", "utf-16-le"),
+        ("雨夜", "gbk", "gb18030"),
+        (JAPANESE, "iso2022_jp", "iso2022_jp"),
+        (CHINESE, "hz", "hz"),
         (FRENCH * 5, "cp1252", "cp1252"),
         ("Plain words.\n", "ascii", "utf-8"),
     ],
@@ -64,6 +72,33 @@ def test_broken_bytes_are_reported_and_kept_outside_the_changed_paragraph(tmp_pa
     assert f"first is at byte {len(b''.join(lines[:3])) + 4}." in book.reports[0]
     result = write_book(book, {"1": "雨停了。"}, tmp_path / "out.txt").read_bytes()
     assert result == "雨停了。\n".encode("gb18030") + b"".join(lines[1:])
+
+
+@pytest.mark.parametrize(("encoding", "broken"), [("gb18030", b"\xff"), ("big5", b"\xff"), ("utf-8", b"\xff")])
+def test_broken_bytes_stay_in_a_changed_paragraph(encoding: str, broken: bytes, tmp_path: Path) -> None:
+    """Otherwise a rule about blanks would lose them, and in Big5 the book could not be written at all."""
+    words = [one.encode(encoding) for one in ("雨下得很急，", "這個時候", "沒有人來。")]
+    data = (b"".join(words) + b"\n") * 60 + broken.join(words)
+    book = read_book(written(tmp_path, data))
+    last = book.blocks[-1]
+    assert (book.encoding.startswith(encoding), last.text.count("\ufffd"), last.editable) == (True, 2, True)
+    changed = "　　" + last.text.replace("人來", "人去")
+    result = write_book(book, {last.id: changed}, tmp_path / "out.txt").read_bytes()
+    assert result == data[: last.place.start] + "　　".encode(encoding) + data[last.place.start :].replace(
+        "來".encode(encoding), "去".encode(encoding)
+    )
+    without = last.text.replace("\ufffd", "", 1)
+    assert write_book(book, {last.id: without}, tmp_path / "out.txt").read_bytes().count(broken) == 1
+
+
+def test_a_paragraph_in_another_encoding_is_kept_and_not_sent(tmp_path: Path) -> None:
+    """Books that were put together from several sources have such paragraphs. A model would make up their text."""
+    data = (CHINESE * 20).encode() + CHINESE.encode("gb18030")
+    book = read_book(written(tmp_path, data))
+    assert book.encoding == "utf-8"
+    assert [block.editable for block in book.blocks if block.kind is not BlockKind.GAP] == [True] * 60 + [False] * 3
+    assert "--source-encoding" in book.reports[0]
+    assert write_book(book, {"1": "雨。"}, tmp_path / "out.txt").read_bytes().endswith(CHINESE.encode("gb18030"))
 
 
 @pytest.mark.parametrize("text", ["“It rained,” he said. " * 20, "雨下得很急，像有人把灯拧灭了。\n" * 20])

@@ -52,6 +52,8 @@ class Brackets:
 
 
 USUAL_BRACKETS = Brackets()
+MOST_BROKEN = 0.1
+"""A paragraph with a larger share of characters that cannot be decoded is not sent: a model would make up their text."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,10 @@ class Block:
 
     @property
     def editable(self) -> bool:
-        """Whether the block may be sent to a model: it is not a gap, and has a letter or digit."""
-        return self.kind is not BlockKind.GAP and any(map(str.isalnum, self.text))
+        """Whether the block may be sent to a model: it is not a gap, has a letter or digit, and most of it can be decoded."""
+        if self.kind is BlockKind.GAP or self.text.count("\ufffd") > max(2, MOST_BROKEN * len(self.text)):
+            return False
+        return any(map(str.isalnum, self.text))
 
 
 @dataclass(frozen=True)

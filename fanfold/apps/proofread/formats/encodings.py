@@ -19,6 +19,8 @@ LEAST_COMMON = 0.2
 """A decoding with a smaller share of common characters is considered wrong. Ordinary Chinese text has more than half."""
 MOST_BROKEN = 0.01
 """Largest share of bytes that may be broken for an encoding to be considered."""
+LEAST_USUAL = 0.35
+"""Smallest share of usual characters in a text in UTF-16. Other files decoded as UTF-16 have less than a tenth."""
 MOSTLY_WESTERN = 0.9
 FEW_BROKEN = 10
 """Minimum valid non-ASCII characters per broken one in UTF-8; other encodings rarely form valid UTF-8 sequences."""
@@ -40,6 +42,15 @@ _COMMON = frozenset(
     "，。！？：；、“”‘’「」『』（）《》…—　"
 )
 _WESTERN = frozenset("éèêëàâäáãåçîïíìôöóòõøûüúùñßæœÉÈÊÀÂÄÁÅÇÎÔÖÓØÜÚÙÑÆŒ’‘“”«»–—…°§€\u00a0¿¡")
+_USUAL = re.compile("[\\t\\r\\n -~\\u00a0-\\u024f\\u0370-\\u06ff\\u0e00-\\u0e7f\\u3040-\\u30ff]")
+"""Characters of alphabets that a text in UTF-16 consists of, if it is not Chinese."""
+_SEVEN_BIT = (
+    ("iso2022_jp", re.compile(rb"\x1b\$[@B]")),
+    ("iso2022_kr", re.compile(rb"\x1b\$\)C")),
+    ("hz", re.compile(rb"~\{")),
+)
+STATEFUL = frozenset(name for name, _ in _SEVEN_BIT)
+"""Encodings in which the meaning of a byte depends on those before it, up to the start of the line."""
 _KANA = re.compile("[\u3040-\u30ff]")
 _HANGUL = re.compile("[이다는을를의에가은한고지하도로서기그나사있어라만들리인했것게과수니해자여아말]")
 
@@ -70,13 +81,13 @@ def wide_encoding(data: bytes, encoding: str | None = None) -> str:
 
 def find_encoding(data: bytes) -> str:
     """The most plausible encoding of a file without a byte order mark."""
+    if wide := _wide(data):
+        return wide
     if _strict(data, "utf-8"):
-        return "utf-8"
+        return _seven_bit(data) or "utf-8"
     broken_utf8 = len(_broken(data[:SAMPLE], "utf-8"))
     if broken_utf8 * FEW_BROKEN <= sum(one > "\x7f" for one in data[:SAMPLE].decode("utf-8", "ignore")):
         return "utf-8"
-    if wide := _wide(data):
-        return wide
     sample = data[:SAMPLE]
     broken = [(len(_broken(sample, name)), name) for name in _EAST_ASIAN]
     scores = [
@@ -85,7 +96,9 @@ def find_encoding(data: bytes) -> str:
         if count <= max(2, MOST_BROKEN * len(sample))
     ]
     good = [one for one in scores if one[1] >= LEAST_COMMON]
-    return max(good)[-1] if good else _normalized(data, sample)
+    if good:
+        return max(good)[-1]
+    return "gb18030" if _frequent_in_gb(data) else _normalized(data, sample)
 
 
 def line_ends(data: bytes, encoding: str) -> list[tuple[int, int]]:
@@ -107,6 +120,23 @@ def line_ends(data: bytes, encoding: str) -> list[tuple[int, int]]:
 def decode_span(data: bytes, encoding: str) -> str:
     """One piece of a file as text; bytes that cannot be decoded, and zeros, which no database stores, become U+FFFD."""
     return data.decode(encoding, "replace").replace("\0", "\ufffd")
+
+
+def undecoded(data: bytes, encoding: str) -> list[bytes]:
+    """The bytes behind each U+FFFD in ``decode_span`` of this piece of a file, in order."""
+    found: list[bytes] = []
+    at = 0
+    while True:
+        try:
+            good, rest = data[at:].decode(encoding), b""
+        except UnicodeDecodeError as error:
+            good = data[at : at + error.start].decode(encoding)
+            rest = data[at + error.start : at + max(error.end, error.start + 1)]
+            at += max(error.end, error.start + 1)
+        found += [one.encode(encoding) for one in good if one in "\0\ufffd"]
+        if not rest:
+            return found
+        found.append(rest)
 
 
 def encode(text: str, encoding: str, file: str) -> bytes:
@@ -170,13 +200,39 @@ def _strict(data: bytes, encoding: str) -> bool:
 
 
 def _wide(data: bytes) -> str:
-    """UTF-16 without a byte order mark, if detected: line ends and spaces then have a zero byte."""
-    sample = data[:SAMPLE]
-    if len(data) % 2 or sample.count(0) < 2:
+    """UTF-16 without a byte order mark, if the file is plausible text in one byte order and not in the other.
+
+    Zero bytes do not tell: in Chinese they are rare, and 一 has one where a space has none.
+    """
+    sample = data[: SAMPLE // 2 * 2]
+    shares = {name: _share_usual(sample.decode(name, "ignore")) for name in ("utf-16-le", "utf-16-be")}
+    name = max(shares, key=lambda one: shares[one])
+    is_text = shares[name] >= LEAST_USUAL and shares[name] > 2 * min(shares.values())
+    return name if is_text and len(_broken(sample, name)) <= 1 + MOST_BROKEN * len(sample) else ""
+
+
+def _share_usual(text: str) -> float:
+    """The share of characters that are usual in text of any language."""
+    return (sum(one in _COMMON for one in text) + len(_USUAL.findall(text))) / len(text) if text else 0.0
+
+
+def _seven_bit(data: bytes) -> str:
+    """The encoding of a file that has only ASCII, but stands for Japanese, Korean or Chinese text."""
+    if not data.isascii():
         return ""
-    zeros = {"utf-16-le": sample[1::2].count(0), "utf-16-be": sample[0::2].count(0)}
-    name = max(zeros, key=lambda one: zeros[one])
-    return name if zeros[name] > 5 * min(zeros.values()) and _strict(data, name) else ""
+    found = (name for name, mark in _SEVEN_BIT if mark.search(data) and _strict(data, name))
+    return next((name for name in found if _plausible(data[:SAMPLE], name) >= LEAST_COMMON), "")
+
+
+def _frequent_in_gb(data: bytes) -> bool:
+    """Whether all characters beyond ASCII are punctuation or among the 3755 frequent ones of GB 2312.
+
+    A title or a short text may have no character that is common in every text.
+    """
+    pairs = re.findall(rb"[\xa1-\xfe][\xa1-\xfe]|[\x80-\xff]", data[:SAMPLE])
+    return any(0xB0 <= pair[0] <= 0xD7 for pair in pairs) and all(
+        len(pair) == 2 and (0xB0 <= pair[0] <= 0xD7 or pair[0] in (0xA1, 0xA3)) for pair in pairs
+    )
 
 
 def _plausible(sample: bytes, encoding: str) -> float:
@@ -186,9 +242,9 @@ def _plausible(sample: bytes, encoding: str) -> float:
         return 0.0
     joined = "".join(text)
     good = sum(one in _COMMON for one in text)
-    if encoding in ("cp932", "euc_jp"):
+    if encoding in ("cp932", "euc_jp", "iso2022_jp"):
         good += len(_KANA.findall(joined))
-    if encoding == "cp949":
+    if encoding in ("cp949", "iso2022_kr"):
         good += len(_HANGUL.findall(joined))
     return good / len(text)
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import fanfold as ff
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place
-from fanfold.apps.proofread.formats.encodings import decode_span, detect, encode, line_ends
+from fanfold.apps.proofread.formats.encodings import STATEFUL, decode_span, detect, encode, line_ends
 from fanfold.apps.proofread.formats.epub import shown_with_markers
 from fanfold.apps.proofread.formats.markdown_inline import WRITER, inline_pieces, label
 from fanfold.apps.proofread.formats.segments import rebuild
 from fanfold.apps.proofread.formats.source import Source
 from fanfold.apps.proofread.formats.text import broken_report, newline_of
 from fanfold.apps.proofread.markers import free_brackets
+from fanfold.apps.proofread.sentences import say_of_proofread
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -50,6 +52,10 @@ class Passage:
 def read_markdown(source: Source, encoding: str | None = None) -> Book:
     """Read a Markdown file."""
     found = detect(source.data, encoding)
+    if found.name in STATEFUL:
+        raise ff.Permanent(
+            say_of_proofread("stateful_encoding", file=source.name, encoding=found.name), code="stateful_encoding"
+        )
     lines = _lines(source.data, found.name, len(found.mark))
     brackets = free_brackets("\n".join(line.text for line in lines))
     blocks: list[Block] = []

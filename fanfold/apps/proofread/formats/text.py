@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Mapping
 
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Place
-from fanfold.apps.proofread.formats.encodings import Encoding, decode_span, detect, encode, line_ends
+from fanfold.apps.proofread.formats.encodings import (
+    STATEFUL,
+    Encoding,
+    decode_span,
+    detect,
+    encode,
+    line_ends,
+    undecoded,
+)
 from fanfold.apps.proofread.formats.paragraphs import NEWLINE, Span, is_head, is_wrapped, spans_of_lines
 from fanfold.apps.proofread.formats.source import Source
 from fanfold.apps.proofread.sentences import say_of_proofread
@@ -35,19 +43,44 @@ def write_text(book: Book, source: Source, changed: Mapping[str, str], encoding:
     start = detect(source.data[:4], book.encoding).mark
     pieces = [start if target == book.encoding else b""]
     name = source.name
-    new = dict(zip(changed, _encoded(list(changed.values()), book.newline, target, name), strict=True))
+    damaged = {block.id for block in book.blocks if "\ufffd" in block.text} if target == book.encoding else set()
+    sound = {block: text for block, text in changed.items() if block not in damaged}
+    new = dict(zip(sound, _encoded(list(sound.values()), book.newline, target, name), strict=True))
     for block in book.blocks:
+        raw = source.data[block.place.start : block.place.end]
         if block.id in new:
             pieces.append(new[block.id])
             continue
-        raw = source.data[block.place.start : block.place.end]
+        if block.id in changed:
+            pieces.append(_with_broken_bytes(raw, block.text, changed[block.id], book, name))
+            continue
         pieces.append(raw if target == book.encoding else encode(decode_span(raw, book.encoding), target, name))
     return b"".join(pieces)
 
 
+def _with_broken_bytes(raw: bytes, before: str, after: str, book: Book, file: str) -> bytes:
+    """A changed paragraph whose source has bytes that cannot be decoded: they stay where the text beside them does."""
+    from rapidfuzz.distance import Levenshtein
+
+    broken = iter(undecoded(raw, book.encoding))
+    kept = {at: next(broken) for at, one in enumerate(before) if one == "\ufffd"}
+    places = {
+        step.dest_start + at - step.src_start: kept[at]
+        for step in Levenshtein.opcodes(before, after)
+        if step.tag == "equal"
+        for at in range(step.src_start, step.src_end)
+        if at in kept
+    }
+    pieces, begin = [], 0
+    for at, bytes_there in sorted(places.items()):
+        pieces += [*_encoded([after[begin:at]], book.newline, book.encoding, file), bytes_there]
+        begin = at + 1
+    return b"".join([*pieces, *_encoded([after[begin:]], book.newline, book.encoding, file)])
+
+
 def _encoded(texts: list[str], newline: str, encoding: str, file: str) -> list[bytes]:
     """The texts as bytes. All at once where zero bytes separate them safely: one by one, ten thousand take five times as long."""
-    if encoding.startswith(("utf-16", "utf-32")) or any("\0" in text for text in texts):
+    if encoding.startswith(("utf-16", "utf-32")) or encoding in STATEFUL or any("\0" in text for text in texts):
         return [encode(NEWLINE.sub(newline, text), encoding, file) for text in texts]
     return encode(NEWLINE.sub(newline, "\0".join(texts)), encoding, file).split(b"\0") if texts else []
 
