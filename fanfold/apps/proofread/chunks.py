@@ -36,6 +36,8 @@ class Part:
     block: str
     text: str
     kind: BlockKind = BlockKind.PARAGRAPH
+    shown: tuple[tuple[str, str], ...] = ()
+    """Markers that stand for text, such as code or a word with its reading, each with that text."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from fanfold.apps.proofread.formats.book import Brackets
@@ -36,6 +37,13 @@ def marks_in(text: str, brackets: Brackets) -> list[str]:
 def without_marks(text: str, brackets: Brackets) -> str:
     """The text without its markers."""
     return marker_pattern(brackets).sub("", text) if brackets.left in text else text
+
+
+def filled(text: str, shown: Iterable[Sequence[str]]) -> str:
+    """The text with what its markers stand for."""
+    for marker, inside in shown:
+        text = text.replace(marker, inside)
+    return text
 
 
 def lost_and_added(source: str, answer: str, brackets: Brackets) -> tuple[list[str], list[str]]:

@@ -21,6 +21,10 @@ ENGLISH: dict[str, str] = {
         "{count} {count:passage|passages} of code in {file} {count:was|were} kept as {count:it is|they are}, and not sent. "
         "The first begins with {first!r}."
     ),
+    "html_kept": (
+        "{count} {count:block|blocks} of HTML in {file} {count:was|were} kept as {count:it is|they are}, and not sent. "
+        "The text of the first begins with {first!r}."
+    ),
     "drawings_kept": (
         "{count} {count:chart or diagram|charts and diagrams} in {file} {count:was|were} kept as {count:it is|they are}; "
         "the text in {count:it|them} was not sent."
@@ -53,6 +57,7 @@ ENGLISH: dict[str, str] = {
     "markers_lost": "these markers are missing: {markers}",
     "markers_added": "these markers were added or repeated: {markers}",
     "markers_garbled": "a marker is garbled, or the markers overlap",
+    "emphasis_changed": "marks of emphasis such as ** were lost or added: the source has {before}, the answer {after}",
     "too_many_changes": "more than {allowed} of {size} characters were changed",
     "numbers_changed": "numbers were changed: missing {lost}, new {added}",
     "numbers_moved": "numbers changed places: {before} became {after}",

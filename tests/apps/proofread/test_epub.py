@@ -263,3 +263,13 @@ def test_names_with_a_prefix_raw_text_and_own_entities_are_understood(tmp_path: 
 def test_what_xml_forbids_is_never_written(book: Book, tmp_path: Path) -> None:
     page = page_with(book, {id_of(book, "尾巴"): "尾\x07巴\x00\ud800了"}, tmp_path)
     assert "尾巴了" in page
+
+
+def test_pages_with_a_wrong_type_or_another_spelling_of_their_name_are_read(tmp_path: Path) -> None:
+    package = PACKAGE.replace("two.xhtml", "Two.XHTML").replace(
+        'one%20page.xhtml" media-type="application/xhtml+xml"', 'one%20page.xhtml" media-type="text/plain"'
+    )
+    members = [(name, package.encode() if name.endswith(".opf") else data) for name, data in members_of(epub()).items()]
+    (tmp_path / "book.epub").write_bytes(archive(members))
+    texts = [block.text for block in read_book(tmp_path / "book.epub").blocks]
+    assert {"尾巴", "裸的第二页"} <= set(texts)

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanfold.apps.proofread import proofread
 from fanfold.apps.proofread.formats import Book, read_book, write_book
+from fanfold.testing import Engine
+from tests.apps.proofread.answering import each
 
 HARD_BREAK = "  "
 SOURCE = f"""---
@@ -158,3 +161,61 @@ def test_a_new_text_begins_no_other_block(block: str, text: str, written: str, t
     made = write_book(read_book(path), {block: text}, tmp_path / "o.md")
     assert made.read_text() == written
     assert len(read_book(made).blocks) == 3
+
+
+TEMPLATE = """---
+title: Kept
+...
+
+\\begin{align*}
+x &= y
+\\end{align*}
+
+::: warning
+Mind the step.
+:::
+
+!!! note "A title"
+
+- [ ] buy milk
+
+{{< figure src="a.png" >}} Shown {% if x %} text, [[Some Page|named]] and [[Other]].
+"""
+
+
+def test_templates_environments_and_wiki_links_are_protected(tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text(TEMPLATE)
+    assert [block.text for block in read_book(path).blocks] == [
+        "Mind the step.",
+        '"A title"',
+        "buy milk",
+        "Shown ⟦1⟧ text, ⟦2⟧named⟦3⟧ and ⟦4⟧.",
+    ]
+
+
+def test_a_rule_at_the_start_is_no_front_matter(tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text("---\n\nBetween two rules.\n\n---\n\nAfter.\n")
+    assert [block.text for block in read_book(path).blocks] == ["Between two rules.", "After."]
+
+
+def test_html_with_text_is_named_in_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text("Text.\n\n<div>\nIn <b>HTML</b>.\n</div>\n\n<!-- no text -->\n\n<hr>\n")
+    [note] = read_book(path).notes
+    assert "1 block of HTML" in note
+    assert "In HTML" in note
+
+
+def test_an_answer_without_the_emphasis_of_its_source_is_asked_again(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "book.md"
+    path.write_text("It was **very** late, he _thought_, in teh rain.\n\nA star * alone.\n")
+    engine.answers(each(lambda text: text.replace("*", "").replace("teh", "the")))
+    engine.answer(each(lambda text: text.replace("teh", "the")))
+    task = engine.submit(proofread, path, options={"model": "openai:large"}, straight_through=True)
+    engine.run()
+    assert engine.result(task)["file"].read_text() == path.read_text().replace("teh", "the").replace(
+        "A star * ", "A star  "
+    )
+    assert "marks of emphasis" in engine.requests[1].prompt

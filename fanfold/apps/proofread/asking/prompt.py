@@ -97,7 +97,19 @@ def question(sent: Outgoing, context: Context, step: Step) -> str:
         told.append(f"The text after, only to read, not to answer:\n{context.after}")
     if _defects(sent, step):
         told.append("An earlier answer was rejected:\n" + "\n".join(_defects(sent, step)) + "\nAvoid this.")
+    if shown := _shown(sent):
+        told.append("Markers that stand for text, only to read, not to answer:\n" + "\n".join(shown))
     return "\n\n".join([*told, f"The paragraphs:\n{sent.as_json()}"])
+
+
+def _shown(sent: Outgoing) -> Sequence[str]:
+    """What the markers of the paragraphs stand for, so that a sentence with code or a ruby can be understood."""
+    return [
+        f"- paragraph {number}: {mark} is {text}"
+        for number, part in enumerate(sent.parts, start=1)
+        for mark, text in part.shown
+        if any(map(str.isalpha, text))
+    ]
 
 
 def _term(term: Term) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from fanfold.apps.proofread.scripts import CJK
 
@@ -17,6 +18,14 @@ FEW_CHARACTERS = 20
 
 _WORD = re.compile(rf"[^\W\d_{CJK}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 _MARKS = re.compile(r"[^\w\s]+(?:\s+[^\w\s]+)*")
+
+
+_EMPHASIS = re.compile(r"(?<!\\)\*+|~~|(?<![\w\\_])_+(?=\S)|(?<=\S)_+(?!\w)")
+
+
+def emphasis(text: str) -> Counter[str]:
+    """The marks of emphasis in a Markdown text, with how often each occurs."""
+    return Counter(_EMPHASIS.findall(text))
 
 
 def joins_words(source: str, answer: str) -> str:

@@ -12,7 +12,7 @@ import fanfold as ff
 from fanfold.apps.proofread.checks.already import is_already_in
 from fanfold.apps.proofread.checks.cleaning import is_chatter
 from fanfold.apps.proofread.checks.defect import Defect, Severity
-from fanfold.apps.proofread.checks.layout import grows, joins_words, loses_punctuation
+from fanfold.apps.proofread.checks.layout import emphasis, grows, joins_words, loses_punctuation
 from fanfold.apps.proofread.checks.lengths import LengthBand
 from fanfold.apps.proofread.checks.letters import first_difference, letters, symbols
 from fanfold.apps.proofread.checks.numbers import long_numbers_of, numbers_of
@@ -61,6 +61,8 @@ class Contract:
     edit_band: tuple[float, float] = (0.6, 1.6)
     book: str = ""
     """Script of the book that is translated; empty if it is not known."""
+    has_emphasis: bool = False
+    """Whether the text is Markdown, in which asterisks and underscores are formatting."""
 
     def leaves(self, source: str) -> bool:
         """Whether a translation may leave a paragraph as it is, because it is in the target language already."""
@@ -126,6 +128,14 @@ def _markers(contract: Contract, source: str, answer: str) -> Defect | None:
     ):
         return _defect("markers_garbled")
     return None
+
+
+def _emphasis(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Marks of emphasis that come in pairs must be in the answer too."""
+    before, after = emphasis(source), emphasis(answer)
+    if not contract.has_emphasis or before == after or any(count % 2 for count in before.values()):
+        return None
+    return _defect("emphasis_changed", before=before.total(), after=after.total())
 
 
 def _budget(contract: Contract, source: str, answer: str) -> Defect | None:
@@ -257,12 +267,24 @@ def _quotes(contract: Contract, source: str, answer: str) -> Defect | None:
 
 
 CHECKS: Mapping[Mode, Sequence[Check]] = {
-    Mode.FORMAT: (_identity, _markers, _layout, _symbols),
-    Mode.PROOFREAD: (_empty, _markers, _chatter, _repetition, _budget, _numbers, _names),
-    Mode.EDIT: (_empty, _markers, _chatter, _repetition, _same_language, _edit_length, _numbers, _names, _quotes),
+    Mode.FORMAT: (_identity, _markers, _emphasis, _layout, _symbols),
+    Mode.PROOFREAD: (_empty, _markers, _emphasis, _chatter, _repetition, _budget, _numbers, _names),
+    Mode.EDIT: (
+        _empty,
+        _markers,
+        _emphasis,
+        _chatter,
+        _repetition,
+        _same_language,
+        _edit_length,
+        _numbers,
+        _names,
+        _quotes,
+    ),
     Mode.TRANSLATE: (
         _empty,
         _markers,
+        _emphasis,
         _chatter,
         _repetition,
         _translated,

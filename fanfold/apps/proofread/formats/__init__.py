@@ -26,11 +26,16 @@ __all__ = [
 ]
 
 
-def read_book(path: Path | str, encoding: str | None = None, paragraphs: str = "auto") -> Book:
-    """Read a TXT, Markdown, EPUB or DOCX file. Raises Permanent with the reason if it cannot be read."""
+def read_book(
+    path: Path | str, encoding: str | None = None, paragraphs: str = "auto", *, ruby_is_text: bool = False
+) -> Book:
+    """Read a TXT, Markdown, EPUB or DOCX file. Raises Permanent with the reason if it cannot be read.
+
+    ``ruby_is_text`` is for translations: a word with a reading is text, not a marker that nobody translates.
+    """
     source = open_source(path)
     kind = kind_of(source, encoding)
-    return _with_text(_read(kind, source, encoding, paragraphs), source)
+    return _with_text(_read(kind, source, encoding, paragraphs, ruby_is_text), source)
 
 
 def write_book(
@@ -60,7 +65,7 @@ def write_book(
     return _put(Path(target), _written(book, source, real, encoding, language, tracked))
 
 
-def _read(kind: str, source: Source, encoding: str | None, paragraphs: str) -> Book:
+def _read(kind: str, source: Source, encoding: str | None, paragraphs: str, ruby_is_text: bool) -> Book:
     if kind == "txt":
         from fanfold.apps.proofread.formats.text import read_text
 
@@ -72,10 +77,10 @@ def _read(kind: str, source: Source, encoding: str | None, paragraphs: str) -> B
     if kind == "epub":
         from fanfold.apps.proofread.formats.epub import read_epub
 
-        return read_epub(source)
+        return read_epub(source, ruby_is_text=ruby_is_text)
     from fanfold.apps.proofread.formats.word.docx import read_docx
 
-    return read_docx(source)
+    return read_docx(source, ruby_is_text=ruby_is_text)
 
 
 def _written(

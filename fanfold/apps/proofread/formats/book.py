@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -109,7 +108,8 @@ class Book:
     """Messages about problems found while reading, such as bytes that cannot be decoded."""
     notes: tuple[str, ...] = ()
     """Messages about text that is kept on purpose, such as code."""
-    details: Mapping[str, str] = field(default_factory=dict)
+    ruby_is_text: bool = False
+    """Whether words with a reading were read as plain text, as a translation needs them."""
 
     @property
     def text(self) -> str:

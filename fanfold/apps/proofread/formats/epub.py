@@ -22,7 +22,8 @@ from fanfold.apps.proofread.formats.markup import (
 )
 from fanfold.apps.proofread.formats.segments import Markup, Piece, PieceKind, patched, rebuild
 from fanfold.apps.proofread.formats.source import Source
-from fanfold.apps.proofread.formats.xhtml import WRITER, Found, read_page, shown_text, trimmed
+from fanfold.apps.proofread.formats.xhtml import WRITER, Found, read_page, trimmed
+from fanfold.apps.proofread.formats.xhtml_text import shown_text
 from fanfold.apps.proofread.markers import free_brackets
 from fanfold.apps.proofread.sentences import say_of_proofread
 
@@ -30,6 +31,7 @@ CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 DOCUMENTS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 DRAWING = "image/svg+xml"
+PAGES = (".xhtml", ".html", ".htm")
 NCX = "application/x-dtbncx+xml"
 _TITLES = ("title", "description", "text", "docTitle")
 
@@ -48,10 +50,10 @@ class Member:
     is_package: bool = False
 
 
-def read_epub(source: Source) -> Book:
+def read_epub(source: Source, *, ruby_is_text: bool = False) -> Book:
     """Read an EPUB."""
     with opened(source) as archive:
-        members = list(_members(archive, source))
+        members = list(_members(archive, source, ruby_is_text))
     brackets = free_brackets("".join(member.source for member in members))
     blocks: list[Block] = []
     for member in members:
@@ -59,13 +61,21 @@ def read_epub(source: Source) -> Book:
             blocks.append(make_block(str(len(blocks) + 1), member.name, member.source, found, brackets))
     kept = [passage for member in members for passage in member.kept]
     notes = (say_of_proofread("code_kept", file=source.name, count=len(kept), first=kept[0][:60]),) if kept else ()
-    return Book("epub", source.path, source.digest, tuple(blocks), brackets=brackets, notes=notes)
+    return Book(
+        "epub",
+        source.path,
+        source.digest,
+        tuple(blocks),
+        brackets=brackets,
+        notes=notes,
+        ruby_is_text=ruby_is_text,
+    )
 
 
 def write_epub(book: Book, source: Source, changed: Mapping[str, str], language: str | None = None) -> bytes:
     """The EPUB with changed blocks; if a language is given, it is stated in the metadata and in the changed pages."""
     with opened(source) as archive:
-        members = list(_members(archive, source))
+        members = list(_members(archive, source, book.ruby_is_text))
     told = language_told(member.source for member in members)
     numbers = iter(range(1, len(book.blocks) + 1))
     result: dict[str, bytes] = {}
@@ -123,7 +133,7 @@ def encode_member(text: str, member: Member) -> bytes:
         return text.encode(member.encoding, "xmlcharrefreplace")
 
 
-def _members(archive: zipfile.ZipFile, source: Source) -> Iterable[Member]:
+def _members(archive: zipfile.ZipFile, source: Source, ruby_is_text: bool) -> Iterable[Member]:
     """The members with text: the package first, then documents in reading order, then the rest, then the contents."""
     package = _package(archive, source)
     locked = _locked(archive, source)
@@ -131,7 +141,7 @@ def _members(archive: zipfile.ZipFile, source: Source) -> Iterable[Member]:
         if name in locked:
             raise ff.Permanent(say_of_proofread("locked_book", file=source.name), code="locked_book")
         text, encoding, errors = decode_markup(read_member(archive, name, source))
-        found, kept = read_page(text) if kind == "xhtml" else (list(_labels(text)), [])
+        found, kept = read_page(text, ruby_is_text=ruby_is_text) if kind == "xhtml" else (list(_labels(text)), [])
         yield Member(name, text, encoding, errors, tuple(found), tuple(kept), kind == "opf")
 
 
@@ -150,12 +160,12 @@ def _package(archive: zipfile.ZipFile, source: Source) -> str:
 def _documents(archive: zipfile.ZipFile, source: Source, package: str) -> list[tuple[str, str]]:
     """The documents in reading order, then the table of contents; all web pages if the package lists none."""
     found = _listed(archive, source, package) if package else []
-    pages = [name for name in archive.namelist() if name.casefold().endswith((".xhtml", ".html", ".htm"))]
+    pages = [name for name in archive.namelist() if name.casefold().endswith(PAGES)]
     return found or [(name, "xhtml") for name in pages]
 
 
 def _listed(archive: zipfile.ZipFile, source: Source, package: str) -> list[tuple[str, str]]:
-    names = set(archive.namelist())
+    names = {name.casefold(): name for name in archive.namelist()} | {name: name for name in archive.namelist()}
     text = decode_markup(read_member(archive, package, source))[0]
     tags = [
         (token.name.rpartition(":")[2], attributes(text[token.start : token.end]))
@@ -167,13 +177,21 @@ def _listed(archive: zipfile.ZipFile, source: Source, package: str) -> list[tupl
     for name, found in tags:
         if name == "item" and "href" in found:
             path = posixpath.normpath(posixpath.join(folder, unquote(found["href"].partition("#")[0])))
-            manifest[found.get("id", path)] = (path, found.get("media-type", ""))
+            # Some books spell a name in other cases than the archive; readers on most systems open them all the same.
+            path = names.get(path) or names.get(path.casefold(), path)
+            manifest[found.get("id", path)] = (path, _media_type(path, found.get("media-type", "")))
     spine = [found.get("idref", "") for name, found in tags if name == "itemref"]
     order = [*spine, *(one for one in manifest if one not in set(spine))]
     listed = [manifest[one] for one in dict.fromkeys(order) if one in manifest and manifest[one][0] in names]
     return [(path, "xhtml") for path, kind in listed if kind in (*DOCUMENTS, DRAWING)] + [
         (path, "ncx") for path, kind in listed if kind == NCX
     ]
+
+
+def _media_type(path: str, told: str) -> str:
+    """The type of a member. A web page is one whatever the package says, unless it is a table of contents."""
+    known = told in (*DOCUMENTS, DRAWING, NCX)
+    return DOCUMENTS[0] if not known and path.casefold().endswith(PAGES) else told
 
 
 def _locked(archive: zipfile.ZipFile, source: Source) -> set[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\[\]]+)\]:\s*\S+")
 _OPENS = re.compile(r"(#{1,6}(?=\s|$)|[-+*>](?=\s)|>|[0-9]{1,9}(?=[.)](?:\s|$))|(?:```|~~~|===|---|___|\*\*\*))")
 """The start of a line that would begin another block."""
+_HTML = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"(---|\+\+\+)\s*")
 
 
@@ -66,7 +67,8 @@ def read_markdown(source: Source, encoding: str | None = None) -> Book:
             blocks.append(block)
     newline = newline_of(source.data, found, line_ends(source.data[len(found.mark) :], found.name))
     reports = broken_report(source, found)
-    return Book("md", source.path, source.digest, tuple(blocks), found.name, newline, brackets, reports)
+    notes = _html_notes(lines, source.name)
+    return Book("md", source.path, source.digest, tuple(blocks), found.name, newline, brackets, reports, notes)
 
 
 def write_markdown(book: Book, source: Source, changed: Mapping[str, str], encoding: str | None = None) -> bytes:
@@ -105,12 +107,9 @@ def _lines(data: bytes, encoding: str, skipped: int) -> list[Line]:
 
 def _passages(lines: Sequence[Line]) -> Iterator[Passage]:
     """The source of every block, in order; passages with broken bytes are left out."""
-    skipped = _front_matter(lines)
-    hidden = (number < skipped or _DEFINITION.match(line.text) is not None for number, line in enumerate(lines))
-    shown = ["" if hide else line.text for hide, line in zip(hidden, lines, strict=True)]
     kind = BlockKind.PARAGRAPH
     column: dict[int, int] = {}
-    for token in _parser().parse("\n".join(shown)):
+    for token in _parser().parse(_parsed_part(lines)):
         kind = _kind(token, kind)
         if token.type != "inline" or token.map is None:
             continue
@@ -119,12 +118,29 @@ def _passages(lines: Sequence[Line]) -> Iterator[Passage]:
             yield passage
 
 
+def _parsed_part(lines: Sequence[Line]) -> str:
+    """The text without front matter and link definitions, with the same lines."""
+    skipped = _front_matter(lines)
+    hidden = (number < skipped or _DEFINITION.match(line.text) is not None for number, line in enumerate(lines))
+    return "\n".join("" if hide else line.text for hide, line in zip(hidden, lines, strict=True))
+
+
+def _html_notes(lines: Sequence[Line], file: str) -> tuple[str, ...]:
+    """A message about blocks of HTML with text, which are kept and not sent."""
+    if not any(line.text.lstrip().startswith("<") for line in lines):
+        return ()
+    blocks = (token.content for token in _parser().parse(_parsed_part(lines)) if token.type == "html_block")
+    found = [shown for block in blocks if any(map(str.isalpha, shown := " ".join(_HTML.sub(" ", block).split())))]
+    return (say_of_proofread("html_kept", file=file, count=len(found), first=found[0][:60]),) if found else ()
+
+
 def _front_matter(lines: Sequence[Line]) -> int:
-    """The number of lines of the front matter, with the lines that enclose it."""
+    """The number of lines of the front matter, with the lines that enclose it. A blank line after the first makes it a rule."""
     opened = _FENCE.fullmatch(lines[0].text) if lines else None
-    if opened is None:
+    if opened is None or len(lines) < 2 or not lines[1].text.strip():
         return 0
-    return next((at + 1 for at, line in enumerate(lines[1:], start=1) if line.text.rstrip() == opened[1]), 0)
+    closing = (opened[1], "...") if opened[1] == "---" else (opened[1],)
+    return next((at + 1 for at, line in enumerate(lines[1:], start=1) if line.text.rstrip() in closing), 0)
 
 
 def _kind(token: Token, before: BlockKind) -> BlockKind:

@@ -7,7 +7,7 @@ verses and letters have it, each line is a block; preformatted code is kept, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fanfold.apps.proofread.formats.book import BlockKind
@@ -22,7 +22,9 @@ from fanfold.apps.proofread.formats.markup import (
     tokens_of,
     unescape_one,
 )
-from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Unit, Writer
+from fanfold.apps.proofread.formats.preformatted import preformatted
+from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Writer
+from fanfold.apps.proofread.formats.xhtml_text import CDATA, local_name, shown_in, shown_text, units
 
 INLINE = frozenset([
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "label", "mark",
@@ -44,11 +46,6 @@ LONGEST_REFERENCE = 8
 """A link or raised text without letters, up to this length, is the reference of a footnote."""
 CELLS = frozenset({"td", "th", "dt", "dd", "caption", "figcaption"})
 
-_SPACE = r"[ \t]*[\r\n][ \t\r\n]*"
-_SPECIAL = re.compile(
-    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{ENTITY.pattern}|{_SPACE}|[\0\ud800-\udfff]", re.DOTALL
-)
-_CDATA = "<![CDATA["
 _LINE_PART = re.compile(
     r"(?P<end>\r\n|[\r\n])|(?P<gap>[ \u00a0]{2,}|[ \u00a0]*\t[ \u00a0\t]*)|(?P<text>(?:(?![ \u00a0]{2,})[^\r\n\t])+)"
 )
@@ -66,9 +63,12 @@ class Found:
     """Copies of the same text elsewhere in the member, which change with it."""
 
 
-def read_page(source: str) -> tuple[list[Found], list[str]]:
-    """All blocks of a document, in order, and its passages of code, which are not among them."""
-    finder = _Finder(source)
+def read_page(source: str, *, ruby_is_text: bool = False) -> tuple[list[Found], list[str]]:
+    """All blocks of a document, in order, and its passages of code, which are not among them.
+
+    A ruby is an atom, or plain text without its reading: a translation translates the word and has no use for the reading.
+    """
+    finder = _Finder(source, ruby_is_text)
     at = 0
     while at < len(finder.tokens):
         at = finder.step(at) + 1
@@ -79,8 +79,9 @@ def read_page(source: str) -> tuple[list[Found], list[str]]:
 class _Finder:
     """Walks through the tokens and collects the pieces of the current block until a tag ends it."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, ruby_is_text: bool) -> None:
         self.source = source
+        self.ruby_is_text = ruby_is_text
         self.tokens = tokens_of(source)
         self.closing = partners(self.tokens, VOID)
         self.opening = {end: start for start, end in self.closing.items()}
@@ -97,12 +98,15 @@ class _Finder:
         name = local_name(token)
         if token.kind is TokenKind.TEXT and at in self.verse:
             self._add_lines(token)
-        elif token.kind is TokenKind.TEXT or self.source.startswith(_CDATA, token.start):
+        elif token.kind is TokenKind.TEXT or self.source.startswith(CDATA, token.start):
             self.run += text_pieces(self.source, token)
         elif token.kind is TokenKind.START and (name in SKIPPED or at in self.code):
             self.end_block()
             if at in self.code and (shown := shown_in(self.source, self.tokens[at : end + 1])):
                 self.kept.append(shown)
+            return end
+        elif self.ruby_is_text and name == "ruby" and at in self.closing:
+            self.run.append(Piece(PieceKind.TEXT, token.start, self.tokens[end].end))
             return end
         elif token.kind in (TokenKind.START, TokenKind.EMPTY) and self._is_atom(at, end):
             inside = self.tokens[at : end + 1]
@@ -163,47 +167,11 @@ class _Finder:
         return name in ("a", "sup", "sub") and not any(map(str.isalpha, shown)) and len(shown) <= LONGEST_REFERENCE
 
 
-_CODE_ELEMENTS = frozenset({"code", "kbd", "samp", "var", "tt"})
-_CODE_CLASS = re.compile(
-    r"code|program|listing|source|screen|console|terminal|highlight|prettyprint|syntax|shell", re.I
-)
-_CODE_SYMBOLS = re.compile(r"[{}\[\]();=<>/\\_#$&|*+@]")
-CODE_SHARE = 0.08
-"""Share of such symbols from which a preformatted text without any other sign is code."""
-
-
-def preformatted(source: str, tokens: Sequence[Token], closing: Mapping[int, int]) -> tuple[set[int], set[int]]:
-    """The start tags of preformatted code, and all tokens of other preformatted text, by index."""
-    code: set[int] = set()
-    verse: set[int] = set()
-    for at, end in closing.items():
-        if local_name(tokens[at]) == "pre":
-            if _is_code(source, tokens[at : end + 1]):
-                code.add(at)
-            else:
-                verse.update(range(at + 1, end))
-    return code, verse
-
-
-def _is_code(source: str, tokens: Sequence[Token]) -> bool:
-    if any(token.kind is TokenKind.START and local_name(token) in _CODE_ELEMENTS for token in tokens):
-        return True
-    if _CODE_CLASS.search(attributes(source[tokens[0].start : tokens[0].end]).get("class", "")):
-        return True
-    shown = "".join(shown_in(source, tokens).split())
-    return len(_CODE_SYMBOLS.findall(shown)) > CODE_SHARE * len(shown)
-
-
-def local_name(token: Token) -> str:
-    """The name of a tag without its namespace prefix, in lower case."""
-    return token.name.rpartition(":")[2].casefold()
-
-
 def text_pieces(source: str, token: Token) -> Iterator[Piece]:
     """The pieces of a text token. An entity that only the document itself defines is an atom, because no model may change it."""
     at = token.start
     for found in ENTITY.finditer(source, token.start, token.end):
-        if unescape_one(found[0]) is None and not source.startswith(_CDATA, token.start):
+        if unescape_one(found[0]) is None and not source.startswith(CDATA, token.start):
             yield Piece(PieceKind.TEXT, at, found.start())
             yield Piece(PieceKind.ATOM, found.start(), found.end(), -found.start() - 1, found[0])
             at = found.end()
@@ -224,49 +192,7 @@ def trimmed(source: str, run: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(one if one.kind is PieceKind.TEXT else replace(one, number=numbers[one.number]) for one in pieces)
 
 
-def units(raw: str) -> list[Unit]:
-    """The characters of a piece of source with their spelling."""
-    made: list[Unit] = []
-    at = 0
-    for found in _SPECIAL.finditer(raw):
-        made += [Unit(one, one) for one in raw[at : found.start()]]
-        shown = _shown_special(found)
-        if found[0].startswith(_CDATA):  # A changed paragraph is written without the section.
-            made += [Unit(one, escape_text(one)) for one in shown]
-        else:
-            made += [Unit(one, one) for one in shown] if len(shown) > 1 else [Unit(shown, found[0])]
-        at = found.end()
-    return made + [Unit(one, one) for one in raw[at:]]
-
-
-def shown_text(raw: str) -> str:
-    """A piece of source as text: entities resolved, line breaks as blanks."""
-    return _SPECIAL.sub(_shown_special, raw)
-
-
-def shown_in(source: str, tokens: Iterable[Token]) -> str:
-    """The visible text of an element; the reading of a ruby is left out."""
-    depth, pieces = 0, []
-    for token in tokens:
-        if local_name(token) in ("rt", "rp", "annotation", "script", "style"):
-            depth += {TokenKind.START: 1, TokenKind.END: -1}.get(token.kind, 0)
-        elif token.kind is TokenKind.TEXT and depth == 0:
-            pieces.append(shown_text(source[token.start : token.end]))
-    return "".join(pieces).strip()
-
-
 WRITER = Writer(units, escape_text, escape_text, lambda text, style: escape_text(text))
-
-
-def _shown_special(found: re.Match[str]) -> str:
-    text = found[0]
-    if text.startswith(_CDATA):
-        return text[len(_CDATA) : -3]
-    if text[0] == "<":
-        return ""
-    if text[0] == "&":
-        return unescape_one(text) or text
-    return "\ufffd" if text[0] == "\0" or "\ud800" <= text[0] <= "\udfff" else " "
 
 
 def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fanfold as ff
+from fanfold.apps.proofread.changes import Pair
 from fanfold.apps.proofread.formats.book import Brackets
+from fanfold.apps.proofread.markers import filled
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -52,7 +54,8 @@ def as_docx(work: ff.FormWork) -> Path:
         return tracked_document(list(_book(work).bare()), work.scratch)
     path = work.scratch / "source.docx"
     path.symlink_to(source.path.resolve())
-    return tracked_copy(path, _book(work).blocks().items(), work.scratch / "tracked.docx")
+    is_translation = bool(work.task.options.get("to"))
+    return tracked_copy(path, _book(work).blocks().items(), work.scratch / "tracked.docx", ruby_is_text=is_translation)
 
 
 def as_csv(work: ff.FormWork) -> Path:
@@ -117,7 +120,7 @@ class _Pairs:
 
         usual = work.task.options.get("undecided") or "accept"
         found = list(pairs(work.results(STAGE), usual))
-        self.pairs = [one.pair for one in found]
+        self.pairs = [_filled(one.pair, one.shown) for one in found]
         self._blocks = [(one.block, one.pair.answer) for one in found]
         self.brackets = found[0].brackets if found else Brackets()
 
@@ -138,6 +141,11 @@ class _Pairs:
         for block, text in self._blocks:
             texts[block] = texts.get(block, "") + text
         return texts
+
+
+def _filled(pair: Pair, shown: Sequence[Sequence[str]]) -> Pair:
+    """A pair for people to read: with the words that markers stand for."""
+    return replace(pair, source=filled(pair.source, shown), answer=filled(pair.answer, shown)) if shown else pair
 
 
 def _book(work: ff.FormWork) -> _Pairs:

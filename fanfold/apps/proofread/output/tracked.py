@@ -32,9 +32,9 @@ _START = (
 _END = "<w:sectPr/></w:body></w:document>"
 
 
-def tracked_copy(source: Path, blocks: Iterable[tuple[str, str]], target: Path) -> Path:
+def tracked_copy(source: Path, blocks: Iterable[tuple[str, str]], target: Path, *, ruby_is_text: bool) -> Path:
     """A copy of a Word document with tracked changes that turn its blocks into these texts."""
-    return write_book(read_book(source), dict(blocks), target, tracked=_today())
+    return write_book(read_book(source, ruby_is_text=ruby_is_text), dict(blocks), target, tracked=_today())
 
 
 def tracked_document(pairs: Sequence[Pair], folder: Path) -> Path:

@@ -14,11 +14,12 @@ STAGE = "process"
 
 
 class Paired(NamedTuple):
-    """A paragraph before and after, the block that it belongs to, and the brackets of its markers."""
+    """A paragraph before and after, the block that it belongs to, its brackets, and what its markers stand for."""
 
     pair: Pair
     block: str
     brackets: Brackets
+    shown: tuple[tuple[str, str], ...] = ()
 
 
 def pairs(results: ff.Results[Any, Any], usual: str) -> Iterator[Paired]:
@@ -26,12 +27,13 @@ def pairs(results: ff.Results[Any, Any], usual: str) -> Iterator[Paired]:
     for result in results.all():
         given: Any = result.input
         brackets = Brackets(*given["brackets"])
+        shown = {entry["id"]: entry.get("shown", ()) for entry in given["entries"]}
         if not result.ok:
             for entry in given["entries"]:
                 pair = Pair(entry["id"], entry["before"], entry.get("ruled", entry["before"]))
-                yield Paired(pair, entry.get("block", entry["id"]), brackets)
+                yield Paired(pair, entry.get("block", entry["id"]), brackets, shown[entry["id"]])
             continue
         for paragraph in result.output["paragraphs"]:
             text, _ = final_text(paragraph, result.decisions, usual, brackets)
             pair = Pair(paragraph["id"], paragraph["before"], text, model=paragraph.get("model", ""))
-            yield Paired(pair, paragraph.get("block", paragraph["id"]), brackets)
+            yield Paired(pair, paragraph.get("block", paragraph["id"]), brackets, shown.get(paragraph["id"], ()))

@@ -24,13 +24,15 @@ class Entry:
     asked: bool = True
     repeated: bool = False
     """Whether the same paragraph occurs elsewhere: it is asked about alone, so that its answer is paid for once."""
+    shown: tuple[tuple[str, str], ...] = ()
+    """Markers in it that stand for text, each with that text."""
     inner: bool = False
     """Whether it is a piece in the middle or at the end of a long paragraph, to which rules about margins do not apply."""
 
     @property
     def part(self) -> Part:
         """The text to send to a model."""
-        return Part(self.id, self.block, self.ruled, self.kind)
+        return Part(self.id, self.block, self.ruled, self.kind, self.shown)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as stored in the input of an item, without what is usual. The steps of the rules of a paragraph are left out:
@@ -42,6 +44,8 @@ class Entry:
             found["kind"] = str(self.kind)
         if self.ruled != self.source:
             found["ruled"] = self.ruled
+        if self.shown:
+            found["shown"] = [list(pair) for pair in self.shown]
         if self.steps and not self.asked:
             found["rules"] = [[step.rule, step.after] for step in self.steps]
         flags = {"silent": not self.asked, "repeated": self.repeated, "inner": self.inner}
@@ -64,5 +68,6 @@ class Entry:
             tuple(steps),
             asked=not kept.get("silent"),
             repeated=bool(kept.get("repeated")),
+            shown=tuple((marker, text) for marker, text in kept.get("shown", ())),
             inner=bool(kept.get("inner")),
         )

@@ -76,6 +76,7 @@ def _inquiry(item: ff.ItemWork, options: Options, given: Mapping[str, Any]) -> I
         budget=options.budget_percent / 100,
         band=band,
         book=given.get("script", ""),
+        has_emphasis=bool(given.get("emphasis")),
     )
     before, after = given["context"]
     context = Context(before, after, given.get("synopsis", ""), terms)

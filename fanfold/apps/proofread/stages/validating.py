@@ -12,13 +12,15 @@ import fanfold as ff
 from fanfold.apps.proofread.checks.already import script_of_book
 from fanfold.apps.proofread.chunks import Chunk, Part, prove_complete, split_chunks, surroundings
 from fanfold.apps.proofread.formats import read_book
-from fanfold.apps.proofread.formats.book import Block, BlockKind, Book
+from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, MarkerKind
 from fanfold.apps.proofread.formats.text import edges
 from fanfold.apps.proofread.options import Options
 from fanfold.apps.proofread.rules import LAYOUT, AnyRule, Setting, correct_blocks, correct_line, is_chinese
 from fanfold.apps.proofread.sentences import say_of_proofread
 from fanfold.apps.proofread.stages.entries import Entry
 
+LONGEST_SHOWN = 80
+"""Number of characters that are told about a marker."""
 FEW_CHARACTERS = 600
 """A repeated paragraph is asked about alone if that saves at least this many characters; a question has about as many."""
 
@@ -58,7 +60,7 @@ class Ruling:
 
 def book_of(path: Path, options: Options) -> Book:
     """Read the book as the options say."""
-    return read_book(path, options.source_encoding or None, options.paragraphs)
+    return read_book(path, options.source_encoding or None, options.paragraphs, ruby_is_text=options.is_translation)
 
 
 def named_file(work: ff.TaskWork) -> Path:
@@ -90,6 +92,7 @@ def validated(path: Path, options: Options) -> list[dict[str, Any]]:
             "layout": ruling.layout,
             "brackets": [book.brackets.left, book.brackets.right],
             **({"script": script} if script else {}),
+            **({"emphasis": True} if book.kind == "md" else {}),
             **({"reports": [str(report) for report in book.reports]} if at == 0 and book.reports else {}),
         }
         for at, (chunk, some) in enumerate(zip(chunks, entries, strict=True))
@@ -120,11 +123,19 @@ def _assigned(book: Book, chunks: Sequence[Chunk], ruling: Ruling) -> list[list[
                 entry = _entry(block, ruled.changed.get(block.id, block.text), steps.get(block.id, ()))
             else:
                 entry = ruling.corrected(Entry(part.id, block.id, part.kind, part.text, part.text, inner=number > 0))
-            found[at].append(entry)
+            found[at].append(replace(entry, shown=_shown(block, entry.source, book.brackets)))
         if not own and block.id in ruled.changed:
             entry = _entry(block, ruled.changed[block.id], steps.get(block.id, ()))
             found[current].append(replace(entry, asked=False))
     return found
+
+
+def _shown(block: Block, text: str, brackets: Brackets) -> tuple[tuple[str, str], ...]:
+    """The markers of a text that stand for words, such as code, each with the words."""
+    atoms = ((brackets.opening(one.number), one.shown) for one in block.markers if one.kind is MarkerKind.ATOM)
+    return tuple(
+        (mark, shown[:LONGEST_SHOWN]) for mark, shown in atoms if mark in text and any(map(str.isalnum, shown))
+    )
 
 
 def _entry(block: Block, ruled: str, steps: Iterable[Any]) -> Entry:

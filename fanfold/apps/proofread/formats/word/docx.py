@@ -10,6 +10,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from fanfold.apps.proofread.formats.archive import opened, read_member, rewrite
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place, Tracked
@@ -31,10 +32,10 @@ _DRAWN_TEXT = re.compile(r"<(?:a:t|c:v)>([^<]*)")
 _BARE_TEXT = re.compile(r"<w:t>(?=\s)|<w:t>(?=[^<]*\s</w:t>)")
 
 
-def read_docx(source: Source) -> Book:
+def read_docx(source: Source, *, ruby_is_text: bool = False) -> Book:
     """Read a Word document: its text, footnotes, endnotes, headers and footers."""
     with opened(source) as archive:
-        members = list(_members(archive, source))
+        members = list(_members(archive, source, ruby_is_text))
         drawn = [name for name in archive.namelist() if _DRAWN.fullmatch(name) and _has_text(archive, name, source)]
     brackets = free_brackets("".join(member.source for member in members))
     blocks: list[Block] = []
@@ -42,13 +43,21 @@ def read_docx(source: Source) -> Book:
         for found in member.found:
             blocks.append(_block(str(len(blocks) + 1), member, found, brackets))
     notes = (say_of_proofread("drawings_kept", file=source.name, count=len(drawn)),) if drawn else ()
-    return Book("docx", source.path, source.digest, tuple(blocks), brackets=brackets, notes=notes)
+    return Book(
+        "docx",
+        source.path,
+        source.digest,
+        tuple(blocks),
+        brackets=brackets,
+        notes=notes,
+        ruby_is_text=ruby_is_text,
+    )
 
 
 def write_docx(book: Book, source: Source, changed: Mapping[str, str], tracked: Tracked | None = None) -> bytes:
     """The document with changed blocks, or with tracked changes that turn the source into them."""
     with opened(source) as archive:
-        members = list(_members(archive, source))
+        members = list(_members(archive, source, book.ruby_is_text))
     numbers = iter(range(1, len(book.blocks) + 1))
     result = {}
     for member in members:
@@ -64,16 +73,17 @@ def _has_text(archive: zipfile.ZipFile, name: str, source: Source) -> bool:
     return any(any(map(str.isalpha, found)) for found in _DRAWN_TEXT.findall(text))
 
 
-def _members(archive: zipfile.ZipFile, source: Source) -> Iterable[Member]:
+def _members(archive: zipfile.ZipFile, source: Source, ruby_is_text: bool) -> Iterable[Member]:
+    pieces_of = partial(_pieces, ruby_is_text=ruby_is_text)
     names = [MAIN, *sorted(name for name in archive.namelist() if _OTHER_PARTS.fullmatch(name))]
     for name in names:
         text, encoding, errors = decode_markup(read_member(archive, name, source))
-        yield Member(name, text, encoding, errors, tuple(paragraphs(text, tokens_of(text), _pieces)))
+        yield Member(name, text, encoding, errors, tuple(paragraphs(text, tokens_of(text), pieces_of)))
 
 
-def _pieces(source: str, tokens: list[Token]) -> tuple[Piece, ...]:
+def _pieces(source: str, tokens: list[Token], *, ruby_is_text: bool) -> tuple[Piece, ...]:
     """The pieces of a paragraph: runs in its main format are plain text; other runs are text between a pair of markers."""
-    runs = joined_runs(source, find_runs(source, tokens))
+    runs = joined_runs(source, find_runs(source, tokens, ruby_is_text=ruby_is_text))
     usual = _usual_styles(source, runs)
     pieces: list[Piece] = []
     for run in runs:

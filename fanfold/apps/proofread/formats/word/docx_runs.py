@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from fanfold.apps.proofread.formats.markup import ENTITY, Token, TokenKind, partners, unescape_one
+from fanfold.apps.proofread.formats.markup import ENTITY, Token, TokenKind, escape_text, partners, unescape_one
 from fanfold.apps.proofread.formats.segments import PieceKind, Unit
 
 CONTAINERS = frozenset(
@@ -20,14 +20,17 @@ IN_TEXT = frozenset(
 """Elements of a run of text. A run with another, such as a picture, is an atom, unless it also has letters of its own."""
 
 _TEXT = re.compile(
-    r"(?P<open><w:t(?:\s[^>]*)?>)(?P<text>[^<]*)(?P<close></w:t>)"
+    r"(?P<ruby><w:ruby>.*?</w:ruby>)|(?P<open><w:t(?:\s[^>]*)?>)(?P<text>[^<]*)(?P<close></w:t>)"
     r"|(?P<tab><w:tab\s*/>)|(?P<break><w:(?:br|cr)(?:\s+w:(?:type=\"textWrapping\"|clear=\"[a-z]*\"))*\s*/>)"
-    r"|(?P<hyphen><w:noBreakHyphen\s*/>)"
+    r"|(?P<hyphen><w:noBreakHyphen\s*/>)",
+    re.DOTALL,
 )
 """Text. Other breaks, such as that of a page, are markup that stays in place."""
 _CHANGED_STYLE = r"<w:rPrChange\b.*?</w:rPrChange>"
 _STYLE = re.compile(rf"<w:rPr>(?:(?!</w:rPr>|<w:rPrChange\b).)*(?:{_CHANGED_STYLE})?\s*</w:rPr>|<w:rPr\s*/>", re.DOTALL)
 """The properties of a run. A tracked change of them has the old properties inside."""
+_RUBY = re.compile(r"<w:ruby>.*?</w:ruby>", re.DOTALL)
+_READING = re.compile(r"<w:rt>.*?</w:rt>", re.DOTALL)
 _FRAME = re.compile(r"</?w:[rt](?:\s[^>]*)?>")
 _FIELD = re.compile(r"<w:fldChar\s[^>]*w:fldCharType=[\"'](begin|separate|end)[\"']")
 _UNSEEN = re.compile(r"<w:(?:lang|noProof|webHidden)(?:\s[^>]*)?/>|\sw:hint=\"\w+\"")
@@ -47,7 +50,7 @@ class Run:
     shown: str = ""
 
 
-def find_runs(source: str, tokens: Sequence[Token]) -> list[Run]:
+def find_runs(source: str, tokens: Sequence[Token], *, ruby_is_text: bool = False) -> list[Run]:
     """The runs of a paragraph, from the tokens inside it, in order."""
     tokens = list(tokens)
     closing = partners(tokens)
@@ -63,7 +66,7 @@ def find_runs(source: str, tokens: Sequence[Token]) -> list[Run]:
             runs.append(Run(PieceKind.ATOM, token.start, tokens[end].end, token.start + 1))
             at = end
         elif token.name == "w:r" and at in closing:
-            runs += _run(source, tokens[at : end + 1], stack[-1])
+            runs += _run(source, tokens[at : end + 1], stack[-1], ruby_is_text)
             at = end
         elif token.name in CONTAINERS and at in closing:
             stack.append(token.start + 1)
@@ -146,6 +149,8 @@ def units(raw: str) -> list[Unit]:
         made.append(Unit("", raw[at : found.start()]))
         if found["open"]:
             made += [Unit("", found["open"]), *_characters(found["text"]), Unit("", found["close"])]
+        elif found["ruby"]:  # A changed paragraph is written without the reading.
+            made += [Unit(one, f"<w:t>{escape_text(one)}</w:t>", inside=False) for one in _special(found)]
         else:
             made.append(Unit(_special(found), found[0], inside=False))
         at = found.end()
@@ -181,12 +186,14 @@ def look_of(style: str) -> str:
     return _NOTHING.sub("", _NOTHING.sub("", _UNSEEN.sub("", style)))
 
 
-def _run(source: str, tokens: Sequence[Token], container: int) -> list[Run]:
+def _run(source: str, tokens: Sequence[Token], container: int, ruby_is_text: bool) -> list[Run]:
     raw = source[tokens[0].start : tokens[-1].end]
     start, end = tokens[0].start, tokens[-1].end
     text = runs_text(raw)
     bare = _STYLE.sub("", raw, count=1)
     names = re.findall(r"<([\w:]+)", bare)
+    if ruby_is_text:
+        names = re.findall(r"<([\w:]+)", _RUBY.sub("", bare))
     is_plain = names.count("w:r") == 1 and any(map(str.isalnum, text))
     if not is_plain and any(name not in IN_TEXT for name in names):
         return [Run(PieceKind.ATOM, start, end, start + 1, container, shown=text)]
@@ -212,4 +219,6 @@ def _characters(text: str) -> list[Unit]:
 
 
 def _special(found: re.Match[str]) -> str:
+    if found["ruby"]:
+        return runs_text(_READING.sub("", found[0]).replace("w:ruby>", "w:base>"))
     return "\t" if found["tab"] else "\n" if found["break"] else "\u2011"

@@ -17,7 +17,8 @@ FIRST_ID = 9_000_000
 MOST_CHANGES = 1_000
 """Maximum changes of one paragraph that get separate ids."""
 
-_RUN = re.compile(r"<w:r(?:\s[^>]*)?>.*?</w:r>", re.DOTALL)
+_RUN = re.compile(r"<w:r(?:\s[^>]*)?>(?:<w:ruby>.*?</w:ruby>|.)*?</w:r>", re.DOTALL)
+"""A run. One with a reading has other runs inside."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,10 @@ class _Tracker:
     def _part(self, own: Sequence[Unit], style: str, gone: bool) -> str:
         tag = "w:delText" if gone else "w:t"
         inside = "".join(
-            unit.raw if not unit.inside else f'<{tag} xml:space="preserve">{unit.raw}</{tag}>' for unit in own
+            unit.raw.replace("w:t>", f"{tag}>")
+            if not unit.inside
+            else f'<{tag} xml:space="preserve">{unit.raw}</{tag}>'
+            for unit in own
         ).replace(f'</{tag}><{tag} xml:space="preserve">', "")
         run = f"<w:r>{style}{inside}</w:r>"
         return f"<w:del {self._id()}>{run}</w:del>" if gone else run
