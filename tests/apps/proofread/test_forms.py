@@ -126,3 +126,16 @@ def test_a_tracked_document_of_a_new_file_can_be_opened(engine: Engine, correcte
     path.write_bytes(form(engine, corrected, "docx"))
     assert len(document.Document(str(path)).paragraphs) == 5
     assert zipfile.is_zipfile(path)
+
+
+def test_a_tracked_document_has_every_line_and_long_paragraphs_in_one_piece(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "novel.txt"
+    long = "　　" + "雨下得很急。" * 40
+    path.write_text(f"　　雨停了.\n\n====\n\n* * *\n\n{long}\n", encoding="utf-8")
+    task = submitted(engine, path, rules_only=True, chunk_size=100)
+    document = members_of(form(engine, task, "docx"))["word/document.xml"].decode()
+    first, removed, scene, last, _ = document.split("</w:p>")
+    assert '<w:delText xml:space="preserve">.</w:delText>' in first
+    assert '<w:delText xml:space="preserve">====</w:delText>' in removed
+    assert "* * *" in scene
+    assert long in last

@@ -282,3 +282,15 @@ def test_if_the_daily_quota_of_a_model_is_used_up_the_next_one_is_asked(engine: 
     assert "rejected" not in engine.requests[-1].prompt
     assert set(report_of(engine, task)["models"]) == {"openai:small"}
     assert report_of(engine, task)["defects"] == {"unavailable": 1}
+
+
+@pytest.mark.parametrize("text", ["word " * 400 + "end", "　　" + "雨下得很急，" * 300 + "停了。", "雨 夜 " * 300])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_long_paragraph_is_put_together_as_it_was(engine: Engine, tmp_path: Path, text: str, is_asked: bool) -> None:
+    """Words are not joined where it was divided, and its indentation is not doubled."""
+    path = tmp_path / "novel.txt"
+    path.write_text(text.strip(" ") + "\n", encoding="utf-8")
+    engine.answer(each(str))
+    task = submitted(engine, path, chunk_size=203, rules=["-punctuation_blanks"], rules_only=not is_asked)
+    indent = "" if "word" in text else "　　"
+    assert text_of(engine, task) == indent + text.strip(" 　") + "\n"

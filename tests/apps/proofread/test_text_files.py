@@ -286,3 +286,9 @@ def test_zeros_in_a_text_are_reported_and_stay_in_paragraphs_that_are_not_change
 def test_a_file_that_is_something_else_is_named(name: str, data: bytes, told: str, tmp_path: Path) -> None:
     with pytest.raises(ff.Permanent, match=told):
         read_book(written(tmp_path, data, name))
+
+
+def test_brackets_that_occur_in_a_text_are_no_markers(tmp_path: Path) -> None:
+    book = read_book(written(tmp_path, "The meaning ⟦x⟧ of ⟦1⟧ is open: ⟧.\n".encode()))
+    assert book.brackets.left not in book.text
+    assert book.brackets.right not in book.text

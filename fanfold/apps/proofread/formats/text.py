@@ -18,6 +18,7 @@ from fanfold.apps.proofread.formats.encodings import (
 )
 from fanfold.apps.proofread.formats.paragraphs import NEWLINE, Span, is_head, is_wrapped, spans_of_lines
 from fanfold.apps.proofread.formats.source import Source
+from fanfold.apps.proofread.markers import free_brackets
 from fanfold.apps.proofread.sentences import say_of_proofread
 
 
@@ -25,14 +26,15 @@ def read_text(source: Source, encoding: str | None = None, paragraphs: str = "au
     """Read a text file. ``paragraphs`` is `lines`, `blank` (separated by blank lines) or `auto`."""
     found = detect(source.data, encoding)
     ends = line_ends(source.data[len(found.mark) :], found.name)
-    spans = _spans(source.data, found, ends, paragraphs)
+    blocks = tuple(_blocks(source.data, found, _spans(source.data, found, ends, paragraphs)))
     return Book(
         kind="txt",
         source=source.path,
         digest=source.digest,
-        blocks=tuple(_blocks(source.data, found, spans)),
+        blocks=blocks,
         encoding=found.name,
         newline=newline_of(source.data, found, ends),
+        brackets=free_brackets("".join(block.text for block in blocks)),
         reports=broken_report(source, found),
     )
 

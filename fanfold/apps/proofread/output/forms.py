@@ -46,16 +46,22 @@ def as_diff(work: ff.FormWork) -> Path:
 
 
 def as_docx(work: ff.FormWork) -> Path:
-    """A Word document with tracked changes."""
+    """A Word document with tracked changes: a copy of the book, or of a book in another format all its paragraphs."""
+    from fanfold.apps.proofread.formats import read_book
     from fanfold.apps.proofread.output.tracked import tracked_copy, tracked_document
 
     source: ff.File = work.result["source"]
-    if Path(source.name).suffix.casefold() != ".docx":
-        return tracked_document(list(_book(work).bare()), work.scratch)
-    path = work.scratch / "source.docx"
+    path = work.scratch / f"source{Path(source.name).suffix}"
     path.symlink_to(source.path.resolve())
-    is_translation = bool(work.task.options.get("to"))
-    return tracked_copy(path, _book(work).blocks().items(), work.scratch / "tracked.docx", ruby_is_text=is_translation)
+    given = work.task.options
+    book = read_book(
+        path,
+        given.get("source_encoding") or None,
+        given.get("paragraphs") or "auto",
+        ruby_is_text=bool(given.get("to")),
+    )
+    make = tracked_copy if book.kind == "docx" else tracked_document
+    return make(book, _book(work).blocks(), work.scratch / "tracked.docx")
 
 
 def as_csv(work: ff.FormWork) -> Path:

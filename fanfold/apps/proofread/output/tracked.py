@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fanfold.apps.proofread.changes import Pair
-from fanfold.apps.proofread.formats import read_book, write_book
-from fanfold.apps.proofread.formats.book import Tracked
-from fanfold.apps.proofread.formats.markup import escape_text
+from fanfold.apps.proofread.formats import write_book
+from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, MarkerKind, Tracked
+from fanfold.apps.proofread.formats.word.docx_tracked import Tracking, tracked_run
+from fanfold.apps.proofread.markers import filled, without_marks
 
 _TYPES = (
     '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -32,33 +32,35 @@ _START = (
 _END = "<w:sectPr/></w:body></w:document>"
 
 
-def tracked_copy(source: Path, blocks: Iterable[tuple[str, str]], target: Path, *, ruby_is_text: bool) -> Path:
+def tracked_copy(book: Book, texts: Mapping[str, str], target: Path) -> Path:
     """A copy of a Word document with tracked changes that turn its blocks into these texts."""
-    return write_book(read_book(source, ruby_is_text=ruby_is_text), dict(blocks), target, tracked=_today())
+    return write_book(book, texts, target, tracked=_today())
 
 
-def tracked_document(pairs: Sequence[Pair], folder: Path) -> Path:
-    """A new Word document with a paragraph for each pair, and tracked changes between source and result."""
-    shown = [pair for pair in pairs if pair.source.strip()]
-    plain = folder / "plain.docx"
-    _write_plain(plain, (pair.source for pair in shown))
-    book = read_book(plain)
-    changed = {block.id: pair.answer for block, pair in zip(book.blocks, shown, strict=True)}
-    return write_book(book, changed, folder / "tracked.docx", tracked=_today())
+def tracked_document(book: Book, texts: Mapping[str, str], target: Path) -> Path:
+    """A new Word document with all paragraphs of a book, and tracked changes that turn its blocks into these texts."""
+    today = _today()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", _TYPES)
+        archive.writestr("_rels/.rels", _RELATIONS)
+        with archive.open("word/document.xml", "w") as sink:
+            sink.write(_START.encode())
+            for number, block in enumerate(book.blocks):
+                if block.kind is not BlockKind.GAP:
+                    before, after = (
+                        _plain(block, text, book) for text in (block.text, texts.get(block.id, block.text))
+                    )
+                    sink.write(f"<w:p>{tracked_run(before, after, Tracking(today, number))}</w:p>".encode())
+            sink.write(_END.encode())
+    return target
+
+
+def _plain(block: Block, text: str, book: Book) -> str:
+    """A text with what its markers stand for, in one line."""
+    shown = [(book.brackets.opening(one.number), one.shown) for one in block.markers if one.kind is MarkerKind.ATOM]
+    return without_marks(filled(text, shown), book.brackets).replace("\n", " ")
 
 
 def _today() -> Tracked:
     now = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
     return Tracked(at=f"{now.isoformat()}Z")
-
-
-def _write_plain(path: Path, texts: Iterable[str]) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", _TYPES)
-        archive.writestr("_rels/.rels", _RELATIONS)
-        with archive.open("word/document.xml", "w") as sink:
-            sink.write(_START.encode())
-            for text in texts:
-                inside = escape_text(text.replace("\n", " "))
-                sink.write(f'<w:p><w:r><w:t xml:space="preserve">{inside}</w:t></w:r></w:p>'.encode())
-            sink.write(_END.encode())

@@ -8,6 +8,7 @@ from typing import Any
 
 from fanfold.apps.proofread.chunks import Part
 from fanfold.apps.proofread.formats.book import BlockKind
+from fanfold.apps.proofread.formats.text import edges
 from fanfold.apps.proofread.rules import Applied
 
 
@@ -33,6 +34,13 @@ class Entry:
     def part(self) -> Part:
         """The text to send to a model."""
         return Part(self.id, self.block, self.ruled, self.kind, self.shown)
+
+    def without_cuts(self, text: str) -> tuple[str, str, str]:
+        """A text of this entry, with the white space apart that stays because a long paragraph was divided there."""
+        if self.block == self.id:
+            return "", text, ""
+        before, inside, after = edges(text)
+        return (before, inside, after) if self.inner else ("", before + inside, after)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as stored in the input of an item, without what is usual. The steps of the rules of a paragraph are left out:

@@ -184,15 +184,16 @@ def _finished(
 
 
 def ruled_again(entry: Entry, text: str, options: Options, given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """An answer after the rules, and the names of those that changed it. White space around it stays."""
+    """An answer after the rules, and the names of those that changed it. White space where a paragraph was divided stays."""
     rules: list[AnyRule] = [
         rule for rule in options.chosen_rules if rule.name not in LAYOUT or (given["layout"] and not entry.inner)
     ]
     if options.is_translation:
         rules = [rule for rule in rules if rule.name not in LAYOUT]
     chinese = _writes_chinese(options.to) if options.is_translation else bool(given["chinese"])
-    made, steps = correct_line(text, rules, Setting(entry.kind is BlockKind.HEAD, chinese), entry.id)
-    return made, [step.rule for step in steps]
+    before, inside, after = entry.without_cuts(text)
+    made, steps = correct_line(inside, rules, Setting(entry.kind is BlockKind.HEAD, chinese), entry.id)
+    return before + made + after, [step.rule for step in steps]
 
 
 def _writes_chinese(language: str) -> bool:

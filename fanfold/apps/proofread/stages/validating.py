@@ -13,7 +13,6 @@ from fanfold.apps.proofread.checks.already import script_of_book
 from fanfold.apps.proofread.chunks import Chunk, Part, prove_complete, split_chunks, surroundings
 from fanfold.apps.proofread.formats import read_book
 from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, MarkerKind
-from fanfold.apps.proofread.formats.text import edges
 from fanfold.apps.proofread.options import Options
 from fanfold.apps.proofread.rules import LAYOUT, AnyRule, Setting, correct_blocks, correct_line, is_chinese
 from fanfold.apps.proofread.sentences import say_of_proofread
@@ -47,7 +46,7 @@ class Ruling:
 
     def corrected(self, entry: Entry) -> Entry:
         """A piece of a long paragraph after the rules. White space where it was divided stays."""
-        before, inside, after = edges(entry.source)
+        before, inside, after = entry.without_cuts(entry.source)
         own = [rule for rule in self.rules if self.layout or rule.name not in LAYOUT]
         if entry.inner:
             own = [rule for rule in own if rule.name not in LAYOUT]

@@ -70,6 +70,12 @@ def track(
     return "".join(out)
 
 
+def tracked_run(before: str, after: str, tracking: Tracking) -> str:
+    """A new run with tracked changes from one plain text to another."""
+    raw = f'<w:r><w:t xml:space="preserve">{escape_text(before)}</w:t></w:r>' if before else ""
+    return _Tracker(tracking.tracked, tracking.first).segment(raw, after)
+
+
 class _Tracker:
     """Writes insertions and deletions, each with a separate id."""
 
