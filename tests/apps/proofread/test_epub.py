@@ -273,3 +273,12 @@ def test_pages_with_a_wrong_type_or_another_spelling_of_their_name_are_read(tmp_
     (tmp_path / "book.epub").write_bytes(archive(members))
     texts = [block.text for block in read_book(tmp_path / "book.epub").blocks]
     assert {"尾巴", "裸的第二页"} <= set(texts)
+
+
+def test_buttons_and_names_in_capitals_are_read(tmp_path: Path) -> None:
+    page = '<HTML><BODY><P>按这里<button>开始</button></P><IMG SRC="a.png" ALT="一只猫"></BODY></HTML>'
+    (tmp_path / "book.epub").write_bytes(epub(page))
+    book = read_book(tmp_path / "book.epub")
+    texts = [block.text for block in book.blocks if block.place.member == PAGE]
+    assert texts == ["按这里⟦1⟧开始⟦/1⟧", "一只猫"]
+    assert page_with(book, {id_of(book, "一只猫"): "两只猫"}, tmp_path) == page.replace("一只", "两只")

@@ -92,7 +92,7 @@ def attributes(tag: str) -> dict[str, str]:
 def attribute_span(tag: str, name: str) -> tuple[int, int] | None:
     """The position of an attribute's value in a tag, without its quotes."""
     for found in _ATTRIBUTE.finditer(tag):
-        if found[1] == name:
+        if found[1].casefold() == name:
             return found.span(2) if found[2] is not None else found.span(3)
     return None
 

@@ -27,12 +27,12 @@ from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Writer
 from fanfold.apps.proofread.formats.xhtml_text import CDATA, local_name, shown_in, shown_text, units
 
 INLINE = frozenset([
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "label", "mark",
-    "q", "rb", "rbc", "rp", "rt", "rtc", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "label",
+    "mark", "q", "rb", "rbc", "rp", "rt", "rtc", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
     "switch", "case",
 ])  # fmt: skip
 ATOMIC = frozenset([
-    "ruby", "code", "kbd", "samp", "math", "svg", "img", "object", "audio", "video", "canvas", "input", "select", "button",
+    "ruby", "code", "kbd", "samp", "math", "svg", "img", "object", "audio", "video", "canvas", "input", "select",
     "textarea", "iframe", "map", "wbr",
 ])  # fmt: skip
 SKIPPED = frozenset({"script", "style", "template", "noscript"})
