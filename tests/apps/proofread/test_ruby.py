@@ -86,9 +86,11 @@ def test_a_model_is_told_what_markers_stand_for(engine: Engine, book: Path) -> N
 
 def test_forms_for_people_have_the_words_of_markers(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "book.md"
-    path.write_text("Type `ls -l` and read.\n")
+    code = f"`ls -l {'x' * 200}`"
+    path.write_text(f"Type {code} and read.\n")
     engine.answer(each(lambda text: text.replace("Type", "键入").replace("and read", "然后阅读")))
     options = {"model": "openai:large", "to": "zh", "terms": "never"}
     task = engine.submit(translate, path, options=options, straight_through=True)
     engine.run()
-    assert form(engine, task, "bilingual").decode() == "Type `ls -l` and read.\n键入 `ls -l` 然后阅读。\n\n"
+    assert form(engine, task, "bilingual").decode() == f"Type {code} and read.\n键入 {code} 然后阅读。\n\n"
+    assert "x" * 100 not in engine.requests[0].prompt

@@ -12,6 +12,8 @@ from fanfold.apps.proofread.formats.book import Brackets
 from fanfold.apps.proofread.glossary import Term
 from fanfold.apps.proofread.scripts import language_name
 
+LONGEST_SHOWN = 80
+"""Number of characters that a model is told about a marker."""
 _ROLE = {
     Mode.FORMAT: "You correct the layout and punctuation of a book, paragraph by paragraph.",
     Mode.PROOFREAD: "You proofread a book, paragraph by paragraph.",
@@ -105,7 +107,7 @@ def question(sent: Outgoing, context: Context, step: Step) -> str:
 def _shown(sent: Outgoing) -> Sequence[str]:
     """What the markers of the paragraphs stand for, so that a sentence with code or a ruby can be understood."""
     return [
-        f"- paragraph {number}: {mark} is {text}"
+        f"- paragraph {number}: {mark} is {' '.join(text.split())[:LONGEST_SHOWN]}"
         for number, part in enumerate(sent.parts, start=1)
         for mark, text in part.shown
         if any(map(str.isalpha, text))

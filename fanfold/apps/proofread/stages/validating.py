@@ -18,8 +18,8 @@ from fanfold.apps.proofread.rules import LAYOUT, AnyRule, Setting, correct_block
 from fanfold.apps.proofread.sentences import say_of_proofread
 from fanfold.apps.proofread.stages.entries import Entry
 
-LONGEST_SHOWN = 80
-"""Number of characters that are told about a marker."""
+LONGEST_SHOWN = 2_000
+"""Number of characters that are stored of what a marker stands for."""
 FEW_CHARACTERS = 600
 """A repeated paragraph is asked about alone if that saves at least this many characters; a question has about as many."""
 
