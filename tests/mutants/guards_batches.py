@@ -29,7 +29,11 @@ MUTANTS = (
     ),
     mutant(
         "a second batch that a frozen worker has created is cancelled",
-        Edit(CARRY, "        await connection.batches.cancel(job)\n\n    async def _withdraw", "\n    async def _withdraw"),
+        Edit(
+            CARRY,
+            "        await connection.batches.cancel(job)\n\n    async def _withdraw",
+            "\n    async def _withdraw",
+        ),
         test=f"{FROZEN}[sqlite-anthropic-before_last_request]",
     ),
     mutant(
