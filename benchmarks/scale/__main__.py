@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=2_000_000)
     parser.add_argument("--seconds", type=float, default=0.0, help="how long each handler waits")
     parser.add_argument(
-        "--costs", type=Path, help="read the costs from this file, or write them to it if it is missing"
+        "--costs", type=Path, help="read the costs from this file, or write them to it; those behind a pooler beside it"
     )
-    parser.add_argument("--tasks", type=int, default=1_000_000, help="finished tasks beside which queries are timed")
+    parser.add_argument("--tasks", type=int, default=1_000_000, help="tasks beside which queries are timed, or 0")
     parser.add_argument("--no-fleet", action="store_true", help="only measure and model")
     wanted = parser.parse_args()
     if wanted.quick:
@@ -47,19 +47,24 @@ def main() -> None:
     costs = _costs(wanted.costs)
     print(tables.of_costs(costs))
     print(tables.of_model(costs, seconds=5.0 if wanted.quick else 20.0))
-    print(tables.of_queries(wanted.tasks, _queries(wanted.tasks)))
+    if wanted.tasks:
+        print(tables.of_queries(wanted.tasks, _queries(wanted.tasks)))
     if not wanted.no_fleet:
+        beside = None if wanted.costs is None else wanted.costs.with_suffix(".pooled.json")
+        pooled_costs = _costs(beside, is_pooled=True)
+        print("Behind PgBouncer:\n\n" + tables.of_costs(pooled_costs))
         run = _fleet(wanted)
-        print(tables.of_run(costs, run, slots=wanted.slots, handler_seconds=wanted.seconds))
+        print(tables.of_run(costs, pooled_costs, run, slots=wanted.slots, handler_seconds=wanted.seconds))
 
 
-def _costs(path: Path | None) -> Costs:
+def _costs(path: Path | None, *, is_pooled: bool = False) -> Costs:
+    """Measured here, or read from the file; behind a pooler statements are not prepared."""
     if path is not None and path.exists():
         return load(path.read_text())
-    with _server() as (server, folder):
-        url = _plain(server.create_database("costs"))
-        with _store(url, folder) as store:
-            costs = measure(store, url)
+    with _server() as (server, folder), pooled(server, size=POOL, clients=200) as pooler:
+        url = server.create_database("costs")
+        with _store(pooler.url(url, pooler="transaction") if is_pooled else _plain(url), folder) as store:
+            costs = measure(store, _plain(url))
     if path is not None:
         path.write_text(costs.dump())
     return costs

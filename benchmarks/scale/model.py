@@ -65,6 +65,10 @@ class Fleet:
     cores: int = 8
     connections: int = 100
     flush_seconds: float = 0.001
+    worker_processor: float = 0.0
+    """Processor seconds of a worker per item, if the workers share the server's cores; 0 if they have their own."""
+    slowness: float = 1.0
+    """How much longer everything takes because other programs use the same cores."""
     rules: Rules = field(default_factory=Rules)
 
 
@@ -170,7 +174,22 @@ class Model:
             ended = max(1, min(self.fleet.slots, round(rate * (self.now - began + wait))))
             self._after(wait, lambda: self._turn(ended))
 
-        self._ask("turn", self._turn_cost(size), done)
+        def claimed() -> None:
+            self._ask("turn", self._turn_cost(size), done)
+
+        self._work(size * self.fleet.worker_processor, claimed)
+
+    def _work(self, seconds: float, then: Callable[[], None]) -> None:
+        """The worker's own part of a turn, if it needs one of the server's cores for it."""
+        if not seconds:
+            then()
+            return
+
+        def worked() -> None:
+            self._give_core()
+            then()
+
+        self._take_core(lambda: self._after(seconds * self.fleet.slowness, worked))
 
     def _turn_cost(self, size: int) -> Cost:
         """Between the measured sizes, along a line; and for each claim at work beside it, the items that it passes."""
@@ -236,7 +255,7 @@ class Model:
                 self._after(ROUND_TRIP_SECONDS, answered)
 
         def connected() -> None:
-            self._take_core(lambda: self._after(cost.processor, computed))
+            self._take_core(lambda: self._after(cost.processor * self.fleet.slowness, computed))
 
         if self._free_connections > 0:
             self._free_connections -= 1

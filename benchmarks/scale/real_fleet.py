@@ -39,6 +39,10 @@ class Run:
     attempts: int
     """Attempts of all items: as many as items if each was done once."""
     result: int
+    worker_processor: float
+    """Processor seconds of the workers' processes per item."""
+    others_cores: float
+    """Cores that neither the server nor the workers got: used by other programs, PgBouncer among them."""
 
 
 def work_in_threads(count: int, slots: int) -> None:
@@ -83,13 +87,16 @@ def _measured(
 ) -> Run:
     meter, most = Meter(direct), 0
     task = client.submit(counting, items=range(items), options={"seconds": seconds})
-    log, processor = meter.log(), meter.processor()
+    log, processor, workers_used, machine = meter.log(), meter.processor(), _used_by(fleet), _machine_seconds()
+    began = time.monotonic()
     while client.get(task.id).state == "active":
         row = meter.connection.execute(b"SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL").fetchone()
         most = max(most, int(row[0]) if row else 0)
         _check(fleet)
         time.sleep(LOOK_SECONDS)
-    used, written = meter.processor() - processor, meter.log() - log
+    used, written, elapsed = meter.processor() - processor, meter.log() - log, time.monotonic() - began
+    by_workers = _used_by(fleet) - workers_used
+    others = max(0.0, (_machine_seconds() - machine - used - by_workers) / elapsed)
     with psycopg.connect(direct) as connection:
         found = connection.execute(
             b"SELECT count(*), sum(attempts), extract(epoch FROM max(finished_at) - min(started_at)) FROM items"
@@ -99,8 +106,22 @@ def _measured(
     assert found[0] == items, f"{found} of {items} items are done"
     taken = float(found[2])
     return Run(
-        workers, items, taken, used / taken, written / items, most, int(found[1]), int(client.result(task.id))
+        workers, items, taken, used / taken, written / items, most, int(found[1]), int(client.result(task.id)),
+        by_workers / items, others,
     )  # fmt: skip
+
+
+def _used_by(fleet: list[subprocess.Popen[bytes]]) -> float:
+    """Processor seconds of all threads of these processes."""
+    tick = os.sysconf("SC_CLK_TCK")
+    parts = [Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split() for process in fleet]
+    return sum(int(part[11]) + int(part[12]) for part in parts) / tick
+
+
+def _machine_seconds() -> float:
+    """Processor seconds that the whole machine has spent on anything but waiting."""
+    user, nice, system, _idle, _wait, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def _until(reached: object, fleet: list[subprocess.Popen[bytes]]) -> None:

@@ -107,21 +107,30 @@ def of_queries(many: int, found: dict[str, dict[str, tuple[float, float]]]) -> s
     return f"Queries beside {many:,} tasks, median / slowest.\n\n" + _table(("50 tasks", *found), rows)
 
 
-def of_run(costs: Costs, run: Run, *, slots: int, handler_seconds: float) -> str:
-    """A real run, and what the model says about the same fleet on two cores that the workers need too."""
-    fleet = Fleet(run.workers, slots, handler_seconds, cores=HERE, connections=20)
-    found = Model(fleet, costs).run(10.0)
+def of_run(costs: Costs, pooled: Costs, run: Run, *, slots: int, handler_seconds: float) -> str:
+    """A real run, and what the model says: of a server of its own, and of this machine with what else ran on it."""
+    alone = Model(Fleet(run.workers, slots, handler_seconds, cores=HERE, connections=20), costs).run(10.0)
+    slowness = HERE / max(0.1, HERE - run.others_cores)
+    here = Fleet(
+        run.workers, slots, handler_seconds, cores=HERE, connections=20,
+        worker_processor=run.worker_processor, slowness=slowness,
+    )  # fmt: skip
+    shared = Model(here, pooled).run(60.0, warm_up=20.0)
+    models = (shared, alone)
     rows = [
-        ("items per second", f"{run.items / run.seconds:,.0f}", f"{found.items_per_second:,.0f}"),
+        ("items per second", f"{run.items / run.seconds:,.0f}", *(f"{one.items_per_second:,.0f}" for one in models)),
         ("server's processor per item", _each(run.server_cores * run.seconds / run.items),
-         _each(found.cores / max(found.items_per_second, 1e-9))),
-        ("cores of the server in use", f"{run.server_cores:.2f}", f"{found.cores:.2f}"),
+         *(_each(one.cores / max(one.items_per_second, 1e-9)) for one in models)),
+        ("workers' processor per item", _each(run.worker_processor), "given", "not counted"),
+        ("cores of the server in use", f"{run.server_cores:.2f}", *(f"{one.cores:.2f}" for one in models)),
+        ("cores used by other programs", f"{run.others_cores:.2f}", "given", "none"),
         ("bytes of log per item", f"{run.log_bytes_per_item:,.0f}",
-         f"{found.log_bytes / max(1, found.items):,.0f}"),
-        ("most server connections", str(run.most_connections), "20 + 1"),
-        ("attempts, results of the merge", f"{run.attempts:,}, {run.result:,}", f"{run.items:,}, {run.items:,}"),
+         *(f"{one.log_bytes / max(1, one.items):,.0f}" for one in models)),
+        ("most server connections", str(run.most_connections), "20 + 1", "20 + 1"),
+        ("attempts, results of the merge", f"{run.attempts:,}, {run.result:,}", *[f"{run.items:,}, {run.items:,}"] * 2),
     ]  # fmt: skip
-    head = (f"{run.workers} workers, {run.items:,} items, {run.seconds:.0f} s", "real", "model")
+    fleet = f"{run.workers} workers, {run.items:,} items, {run.seconds:.0f} s"
+    head = (fleet, "real", "model of this machine", "model of a server alone")
     return "A real run through PgBouncer beside the model.\n\n" + _table(head, rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import time
 from collections.abc import Sequence
 from urllib.parse import SplitResult
 
@@ -17,24 +18,42 @@ class Connection(http.client.HTTPConnection):
     def __init__(self, parts: SplitResult, addresses: Sequence[str], seconds: float) -> None:
         super().__init__(parts.hostname or "", parts.port or PORTS[parts.scheme], timeout=seconds)
         self._addresses = addresses
+        self._seconds = seconds
         self._secure = parts.scheme == "https"
+        self._is_cut = False
 
     def connect(self) -> None:
-        """Try the addresses in their order."""
+        """Try the addresses in their order; all of them together get the time that one would."""
         problem: OSError = ConnectionError("its host has no address")
-        for address in self._addresses:
+        end = time.monotonic() + self._seconds
+        for place, address in enumerate(self._addresses):
+            left = (end - time.monotonic()) / (len(self._addresses) - place)
+            if self._is_cut or left <= 0:
+                break
             try:
-                self.sock = socket.create_connection((address, self.port), self.timeout)
+                self.sock = socket.create_connection((address, self.port), left)
                 break
             except OSError as error:
                 problem = error
-        else:
+        if self.sock is None:
             raise problem
+        if self._is_cut:
+            raise TimeoutError
+        self.sock.settimeout(self._seconds)
         if self._secure:
-            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+            self._greet(self.sock)
+
+    def _greet(self, plain: socket.socket) -> None:
+        """The handshake of TLS, on a socket that is known before: so it can be cut like anything else."""
+        context = ssl.create_default_context()
+        self.sock = secure = context.wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
+        if self._is_cut:
+            raise TimeoutError
+        secure.do_handshake()
 
     def cut(self) -> None:
         """End the connection while another thread reads from it. That thread closes it: closing it here breaks its read."""
+        self._is_cut = True
         sock = self.sock
         if sock is not None:
             try:

@@ -265,7 +265,34 @@ def test_a_removed_webhook_gets_nothing_any_more(told: Installation) -> None:
     assert receiver.got == []
 
 
-@pytest.mark.parametrize("wrong", ["ftp://x", "http://", "no url", "https://a b"])
+def test_a_task_that_starts_later_at_a_gate_needs_you_then(told: Installation, clock: HandClock) -> None:
+    """Not before its time, when nobody can do anything about it."""
+    with receiving(answers(200)) as receiver:
+        told.client.webhooks.add("ops", receiver.url)
+        told.client.submit(told.know(one_step(lambda task: 1, gate=True)), delay=60)
+        told.work()
+        assert receiver.got == []
+        clock.advance(61)
+        told.sweep()
+        told.work()
+    types = [Verifier(SECRET).verify(body, headers)["type"] for headers, body in receiver.got]
+    assert types == ["task.needs_you"]
+
+
+def test_an_owner_cannot_replace_the_webhook_of_somebody_else(told: Installation) -> None:
+    told.client.webhooks.add("ops", "https://example.com/ops")
+    ann = ff.Client(store=told.store, owner="ann")
+    with pytest.raises(ff.BadInput, match="somebody else"):
+        ann.webhooks.add("ops", "https://example.com/ann")
+    assert told.client.webhooks.get("ops").url == "https://example.com/ops"
+    ann.webhooks.add("mine", "https://example.com/1")
+    assert ann.webhooks.add("mine", "https://example.com/2").url == "https://example.com/2"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["ftp://x", "http://", "no url", "https://a b", "http://[::1", "https://x:99999", "https://:80", "https://u:p@x/"],
+)
 def test_a_wrong_address_is_refused(told: Installation, wrong: str) -> None:
     with pytest.raises(ff.BadInput):
         told.client.webhooks.add("ops", wrong)
@@ -364,6 +391,51 @@ def test_a_receiver_that_hangs_is_cut_off(says: bytes) -> None:
         finally:
             over.set()
     assert time.monotonic() - started < 60
+
+
+def test_a_handshake_that_hangs_is_cut_off() -> None:
+    """A byte now and then, before anything of HTTP is said."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"\x16\x03\x03\x40\x00")  # The head of a record of 16 kB.
+                while not over.wait(0.05):
+                    try:
+                        connection.sendall(b"\x02")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        try:
+            with pytest.raises(TimeoutError):
+                send(f"https://127.0.0.1:{server.getsockname()[1]}/", seconds=0.5, allowed=HERE)
+            assert not over.is_set()
+        finally:
+            over.set()
+            thread.join(60)
+
+
+def test_many_addresses_get_no_more_time_than_one() -> None:
+    """A name can have fifty addresses that do not answer."""
+    asked: list[float] = []
+
+    def refuse(_address: Any, seconds: float) -> Any:
+        asked.append(seconds)
+        raise TimeoutError("silence")
+
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (f"93.184.215.{n}", 443)) for n in range(50)]
+    with (
+        patch.object(socket, "getaddrinfo", return_value=found),
+        patch.object(socket, "create_connection", side_effect=refuse),
+        pytest.raises(TimeoutError, match="silence"),
+    ):
+        send("https://example.com/", seconds=10.0)
+    assert len(asked) == 50
+    assert asked[0] <= 10.0 / 50
 
 
 def test_a_receiver_that_speaks_no_http_is_a_failure() -> None:

@@ -13,10 +13,33 @@ MUTANTS = (
         "deliveries are not told of themselves",
         Edit(
             NOTICES,
-            "    if event is None or row.pipeline in (NAME, LEDGER) or change.source == change.target:\n",
-            "    if event is None or change.source == change.target:\n",
+            "    if event is None or row.pipeline in (NAME, LEDGER):\n        return\n",
+            "    if event is None:\n        return\n",
         ),
         test=f"{HERE}::test_a_completed_task_is_told_once_and_signed[sqlite]",
+    ),
+    mutant(
+        "a task that starts at its time and waits at a gate is told",
+        Edit(
+            NOTICES,
+            "    if change.source == change.target and change.verb != START:\n",
+            "    if change.source == change.target:\n",
+        ),
+        test=f"{HERE}::test_a_task_that_starts_later_at_a_gate_needs_you_then[sqlite]",
+    ),
+    mutant(
+        "an owner does not replace the webhook of another",
+        Edit(
+            ENDPOINTS,
+            "            if before is not None and self._client.owner not in (None, before.owner):\n",
+            "            if False:\n",
+        ),
+        test=f"{HERE}::test_an_owner_cannot_replace_the_webhook_of_somebody_else[sqlite]",
+    ),
+    mutant(
+        "a handshake that hangs is cut off",
+        Edit("fanfold/outside/connection.py", ", do_handshake_on_connect=False)", ")"),
+        test=f"{HERE}::test_a_handshake_that_hangs_is_cut_off",
     ),
     mutant(
         "items that wait for a person are told once per stage",

@@ -22,6 +22,7 @@ LATER = (
     "answers",
     "ahead",
     "together",
+    "hooks",
 )
 
 
@@ -93,6 +94,9 @@ class Features:
 
     together: bool = False
     """Handlers of `each` stages are called with batches of items. Some calls fail as a whole."""
+
+    hooks: bool = False
+    """Webhooks are told of what happens, by a receiver that fails, hangs and lies."""
 
     @classmethod
     def drawn(cls, dice: random.Random, seed: int) -> Features:

@@ -17,6 +17,7 @@ from tests.simulation.credited import everything_delivered_is_paid_for
 from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
+from tests.simulation.hooked import every_delivery_has_ended
 from tests.simulation.leftovers import nothing_is_left_over
 from tests.simulation.limited import the_limit_is_whole
 from tests.simulation.schedule import Violation
@@ -63,6 +64,8 @@ def reckon(world: World) -> None:
         answers_are_read(world, found)
     if world.features.schedules:
         every_task_has_its_run(world)
+    if world.features.hooks:
+        every_delivery_has_ended(world)
     if world.features.credits:
         everything_delivered_is_paid_for(world)
     nothing_is_left_over(world)

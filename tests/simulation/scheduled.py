@@ -24,7 +24,7 @@ def add_schedules(world: World) -> None:
     """One or two schedules of any pipeline."""
     client = Client(store=world.store, pipelines=world.pipelines.values())
     for number in range(world.dice.choice((1, 1, 2))):
-        name = world.dice.choice(sorted(world.pipelines))
+        name = world.dice.choice(world.drawable)
         overlap, catch_up = world.dice.choice(RULES)
         plans = [plain_item(place, 0.2) for place in range(2)]
         begins_with_items = world.pipelines[name].plan().stages[0].kind == "each"

@@ -26,6 +26,7 @@ from fanfold.engine.tasks.steering import commands
 from fanfold.engine.tasks.steering import decide as deciding
 from fanfold.engine.tasks.steering import delete as removal
 from fanfold.engine.tasks.submitting import submission, submit
+from fanfold.engine.webhooks import deliveries
 from fanfold.engine.worker import database_thread, large_moves, shortages, stop_times, turn
 from fanfold.engine.worker import log_throttle as repeats
 from fanfold.engine.worker import loop as worker
@@ -61,6 +62,7 @@ from tests.simulation.database import SimulatedStore
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
 from tests.simulation.handlers import LARGE, Witness, new_items
+from tests.simulation.hooked import DELAYS, HookWatch, Receiver, add_webhooks, deliveries_of
 from tests.simulation.leftovers import move_in
 from tests.simulation.limited import LimitedService
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
@@ -283,6 +285,11 @@ class World:
         }
         if self.features.subtasks:
             self.witness.child = self.pipelines[CHILD] = child_of(self.seed, self.witness)
+        self.drawable = sorted(self.pipelines)
+        """The pipelines of which people submit tasks."""
+        self.receiver, self.hooks = Receiver(self.seed, self.witness), HookWatch()
+        if self.features.hooks:
+            self.pipelines[deliveries.NAME] = deliveries_of(self.witness)
         self.fail_fast = any(shape.fail_fast for shape in shapes)
         self.sizes: dict[int, int] = {}
         self.cannot_merge: set[int] = set()
@@ -344,8 +351,11 @@ class World:
             external._left_behind.clear()
 
     def _look(self, seen: Picture) -> None:
+        before = self.watch.now
         try:
             self.watch.look(seen)
+            if self.features.hooks:
+                self.hooks.look(self, before)
             if self.features.credits:
                 accounts_add_up(self)
             self.below.look(self.watch.now.subtasks)
@@ -354,6 +364,8 @@ class World:
 
     def _trouble(self) -> None:
         """Everything at once, with faults."""
+        if self.features.hooks:
+            add_webhooks(self)
         for _ in range(self.dice.choice(self.size.tasks)):
             self.people.does("submits", self.submit_drawn)
         if self.features.crowd:
@@ -504,7 +516,7 @@ class World:
 
     def _submit_crowd(self) -> None:
         """Many tasks of one item each."""
-        name = self.dice.choice(sorted(self.pipelines))
+        name = self.dice.choice(self.drawable)
         for number in range(CROWD):
             self.submit(name, {"items": [plain_item(number, 0.3)]}, owner=self.dice.choice(OWNERS))
 
@@ -522,7 +534,7 @@ class World:
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
         """A pipeline, and the options of a new task of it."""
-        name = self.dice.choice(sorted(self.pipelines))
+        name = self.dice.choice(self.drawable)
         plans = self.habits.items(self.dice, self.dice.choice(self.size.items))
         if self.dice.random() < 0.02:
             plans = [plain_item(number) for number in range(MANY)]
@@ -598,6 +610,11 @@ def dead_in_the_run(host: str, pid: int) -> bool:
     return Hints.world.is_dead(host, pid)
 
 
+def sent_in_the_run(*words: Any, **named: Any) -> Any:
+    """A delivery to the receiver of the run that is under way."""
+    return Hints.world.receiver.send(*words, **named)
+
+
 @contextmanager
 def on_stage() -> Iterator[None]:
     """The engine's modules, with everything that is not deterministic in the hand of the schedule."""
@@ -640,6 +657,9 @@ def on_stage() -> Iterator[None]:
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         *((module, "random", LUCK) for module in (store_room, call_budget, shared_limit, blocks)),
         (blobs, "_opened", opened_in_the_run),
+        (deliveries, "send", sent_in_the_run),
+        (deliveries, "secret_of", lambda _name: b"simulated"),
+        (deliveries, "DELAYS", DELAYS),
         (shortages.Shortages, "probe", probed_in_the_run),
     ]
     with ExitStack() as stack:

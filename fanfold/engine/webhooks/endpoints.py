@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fanfold.engine.webhooks.notices import EVENTS, KNOWN, TEST, submit_deliveries
 from fanfold.errors import BadInput, NotFound
@@ -70,6 +71,9 @@ class Webhooks:
         row = {"name": name, "url": url, "events": json.dumps(list(dict.fromkeys(events))), "pipeline": pipeline}
         owner = self._client.owner if self._client.owner is not None else owner
         with self._store.write() as tx:
+            before = tx.webhooks.get(name)
+            if before is not None and self._client.owner not in (None, before.owner):
+                raise BadInput(say("webhook_taken", name=name), code="webhook_taken")
             tx.webhooks.put({**row, "owner": owner, "actor": self._client.actor})
         return self.get(name)
 
@@ -113,9 +117,17 @@ def _is_name(name: object) -> bool:
 
 def check_url(url: object) -> None:
     """An address that deliveries can be sent to; whether it is public is checked when they are."""
-    fits = isinstance(url, str) and len(url) <= URL_LENGTH and url.isprintable() and " " not in url
-    if not fits or not str(url).partition("://")[2] or str(url).partition("://")[0] not in PORTS:
+    if not isinstance(url, str) or not url.isprintable() or " " in url or len(url) > URL_LENGTH:
         raise BadInput(say("webhook_url", url=str(url)[:100]))
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise BadInput(say("webhook_url", url=url[:100]))
+    if "@" in parts.netloc:
+        raise BadInput(say("webhook_url_user", host=parts.hostname or "?"))
 
 
 def check_notify(notify: object) -> None:

@@ -13,6 +13,8 @@ from fanfold.store.rows.money.credits import NewEntry
 from fanfold.store.store import Transaction
 
 COMPLETED, FAILED, PARTIAL, PAUSED, NEEDS_YOU, TEST = "completed", "failed", "partial", "paused", "needs_you", "test"
+START = "start"
+"""A task that starts at its time may come to a gate at once: it waits as before, but now for a person."""
 CREDITS, BOOKED = "credits", "credits.booked"
 EVENTS = (COMPLETED, FAILED, PARTIAL, PAUSED, NEEDS_YOU)
 KNOWN = (*EVENTS, CREDITS)
@@ -33,7 +35,9 @@ def tell(tx: Transaction, row: TaskRow, change: Change) -> None:
     from fanfold.engine.webhooks.deliveries import LEDGER, NAME
 
     event = OF_STATES.get(str(change.target))
-    if event is None or row.pipeline in (NAME, LEDGER) or change.source == change.target:
+    if event is None or row.pipeline in (NAME, LEDGER):
+        return
+    if change.source == change.target and change.verb != START:
         return
     if event == NEEDS_YOU and change.verb == "submit" and row.start_at is not None:
         return

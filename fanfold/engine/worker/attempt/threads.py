@@ -8,12 +8,13 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 log = logging.getLogger("fanfold.worker")
 
@@ -91,11 +92,17 @@ class Threads:
 class Watch:
     """Detects threads that pile up: started by handlers and never ended, or abandoned because a handler hangs."""
 
+    _all: ClassVar[weakref.WeakSet[Watch]] = weakref.WeakSet()
+    """Those of all workers in this process: the threads of the others are no reason to warn."""
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
     def __init__(self) -> None:
         self._most_running = 0
         self._seen = threading.active_count()
         self._grown: Counter[str] = Counter()
         self._many = MANY_THREADS
+        with self._guard:
+            self._all.add(self)
 
     def look(self, stage: str, running: int) -> str | None:
         """The warning to log after a call of a stage, if any: at the first hundred too many, and each time they double."""
@@ -107,10 +114,12 @@ class Watch:
         self._seen = now
         if now > before:
             self._grown[stage] += now - before
-        spare = now - self._most_running
-        if spare < self._many:
+        with self._guard:
+            workers, needed = len(self._all), sum(one._most_running for one in self._all)
+        spare = now - needed
+        if spare < self._many * workers:
             return None
-        self._many = 2 * spare
+        self._many = 2 * spare // workers
         (worst, _), *_ = self._grown.most_common(1)
         return (
             f"{spare} threads more than its work needs, most of them since calls of {worst}: does it start threads that "

@@ -33,6 +33,9 @@ SENTENCES: dict[str, str] = {
     "webhook_refused": "{host} must not be asked: {why}. The setting private_addresses permits private addresses.",
     "webhook_unreachable": "{host} could not be reached: {why}",
     "webhook_name": "The name of a webhook is 1 to 63 letters, digits, dots, hyphens or underscores; this is {name!r}.",
+    "webhook_taken": "There is already a webhook {name}, which belongs to somebody else. Choose another name.",
+    "webhook_url_user": "The address of a webhook at {host} contains a user name or a password. It is stored and shown, so "
+    "leave them out: the receiver checks the signature instead.",
     "webhook_url": "{url!r} is not a web address that begins with http:// or https://.",
     "webhook_events": "Events are {known:,}; these are not: {unknown:,}.",
     "no_webhook": "There is no webhook {name}.",

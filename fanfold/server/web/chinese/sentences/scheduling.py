@@ -27,6 +27,8 @@ SENTENCES: dict[str, str] = {
     "webhook_refused": "不得访问 {host}：{why}。设置 private_addresses 可允许私有地址。",
     "webhook_unreachable": "无法连接 {host}：{why}",
     "webhook_name": "webhook 的名称须为 1 到 63 个字母、数字、点、连字符或下划线；此处为 {name!r}。",
+    "webhook_taken": "已有名为 {name} 的 webhook，属于他人。请另选名称。",
+    "webhook_url_user": "{host} 的 webhook 地址中含有用户名或密码。地址会被保存并显示，请去掉它们：接收方应改为验证签名。",
     "webhook_url": "{url!r} 不是以 http:// 或 https:// 开头的网址。",
     "webhook_events": "事件有 {known:,}；以下不是：{unknown:,}。",
     "no_webhook": "没有名为 {name} 的 webhook。",
