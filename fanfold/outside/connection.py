@@ -41,15 +41,7 @@ class Connection(http.client.HTTPConnection):
             raise TimeoutError
         self.sock.settimeout(self._seconds)
         if self._secure:
-            self._greet(self.sock)
-
-    def _greet(self, plain: socket.socket) -> None:
-        """The handshake of TLS, on a socket that is known before: so it can be cut like anything else."""
-        context = ssl.create_default_context()
-        self.sock = secure = context.wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
-        if self._is_cut:
-            raise TimeoutError
-        secure.do_handshake()
+            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
 
     def cut(self) -> None:
         """End the connection while another thread reads from it. That thread closes it: closing it here breaks its read."""

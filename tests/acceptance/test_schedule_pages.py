@@ -30,7 +30,16 @@ def bind(task: ff.TaskWork, results: ff.Results) -> Any:
     return {"letters": len(list(results)), "answer": task.answer()}
 
 
-KNOWN = (printing,)
+series = ff.Pipeline("series", title="Series", subtasks=[printing])
+
+
+@series.each
+def volume(item: ff.ItemWork) -> Any:
+    """A volume, made by a task of its own."""
+    return item.submit_subtask(printing, items=[item.input], name="letters", title=f"Letters of {item.key}").result()
+
+
+KNOWN = (printing, series)
 
 
 @pytest.fixture
@@ -55,7 +64,13 @@ def waiting(here: Installation) -> str:
 def test_schedules_webhooks_and_gates_fit_every_screen(
     browser: Browser, here: Installation, waiting: str, language: str, theme: Any
 ) -> None:
+    parent = here.client.submit(series, items=["a", "b"], title="All letters")
+    work(here)
+    [child, _] = here.client.list(parent=parent.id)
+    here.client.cancel(child.id)
+    work(here)
     paths = {"list": "/schedules", "webhooks": "/webhooks", "gate": f"/tasks/{waiting}"}
+    paths |= {"parent": f"/tasks/{parent.id}", "subtask": f"/tasks/{child.id}"}
     with served(here) as (address, _), looking(browser, address, language=language) as page:
         page.emulate_media(color_scheme=theme)
         for name, path in paths.items():

@@ -18,6 +18,8 @@ from tests.cli.shell import SAMPLES, Shell
     [
         (Exit.NOT_FOUND, ("run", "nope"), "There is no pipeline 'nope'"),
         (Exit.NOT_FOUND, ("run", "nope.py:book"), "There is no file nope.py"),
+        (Exit.NOT_FOUND, ("tick", "nope.py"), "There is no file nope.py"),
+        (Exit.NOT_FOUND, ("tick", SAMPLES), f"Name one, such as {SAMPLES}:words"),
         (Exit.NOT_FOUND, ("run", "no.such.module:book"), "There is no module no"),
         (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:nope"), f"There is no 'nope' in {SAMPLES}. It has: words"),
         (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:pages", "nope.txt"), "There is no file nope.txt"),

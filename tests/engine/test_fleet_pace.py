@@ -113,3 +113,17 @@ def test_asking_for_a_duty_in_vain_writes_nothing(installation: Installation, cl
         assert not take_duty(installation.store, "recover", 5.0, force=False)
     clock.advance(5.0)
     assert take_duty(installation.store, "recover", 5.0, force=False)
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_nobody_waits_for_a_turn_that_somebody_is_taking(installation: Installation, clock: HandClock) -> None:
+    """A frozen process that holds the row would otherwise stop the sweeps, and fill a pooler with those who wait."""
+    assert take_duty(installation.store, "recover", 5.0, force=False)
+    clock.advance(6)
+    with installation.store.write() as tx:
+        assert tx.recovery.take_duty("recover", 5.0)
+        assert not take_duty(installation.store, "recover", 5.0, force=False)
+        assert take_duty(installation.store, "recover", 5.0, force=True)
+        with installation.store.write() as other:
+            other.recovery.give_back_duty("recover", 5.0)
+    assert not take_duty(installation.store, "recover", 5.0, force=False)

@@ -239,6 +239,8 @@ def test_a_private_address_is_refused_unless_allowed(installation: Installation,
     [(_, state, error)] = delivered(installation)
     assert (state, receiver.got) == ("failed", [])
     assert "not public" in str(error)
+    [task] = installation.client.list(pipeline="webhooks")
+    assert task.state == "failed", "nobody was told, so it is not called completed"
 
 
 def test_without_a_secret_the_delivery_waits_for_a_person(told: Installation, monkeypatch: Any) -> None:

@@ -59,6 +59,11 @@ MUTANTS = (
         test=f"{FLEET}::test_asking_for_a_duty_in_vain_writes_nothing[sqlite]",
     ),
     mutant(
+        "nobody waits for a duty that somebody is taking",
+        Edit("fanfold/store/items/recover.py", "ran.with_for_update(skip_locked=True)", "ran.with_for_update()"),
+        test=f"{FLEET}::test_nobody_waits_for_a_turn_that_somebody_is_taking[postgresql]",
+    ),
+    mutant(
         "a schedule's first due time is after it was stored",
         Edit(
             "fanfold/engine/schedules.py",

@@ -37,9 +37,9 @@ MUTANTS = (
         test=f"{HERE}::test_an_owner_cannot_replace_the_webhook_of_somebody_else[sqlite]",
     ),
     mutant(
-        "a handshake that hangs is cut off",
-        Edit("fanfold/outside/connection.py", ", do_handshake_on_connect=False)", ")"),
-        test=f"{HERE}::test_a_handshake_that_hangs_is_cut_off",
+        "many addresses of a host get no more time than one",
+        Edit("fanfold/outside/connection.py", " / (len(self._addresses) - place)", ""),
+        test=f"{HERE}::test_many_addresses_get_no_more_time_than_one",
     ),
     mutant(
         "items that wait for a person are told once per stage",

@@ -47,9 +47,9 @@ def child_of(seed: int, witness: Witness) -> Any:
     return made(CHILD, shape, witness)
 
 
-def have_done(witness: Witness, work: Work, count: int) -> None:
-    """Have some subtasks done, and wait for all of them or for one after the other."""
-    options: dict[str, Any] = {"items": []}
+def have_done(witness: Witness, work: Work, count: int, deep: int = 0) -> None:
+    """Have some subtasks done, and wait for all of them or for one after the other; each has ``deep`` levels below it."""
+    options: dict[str, Any] = {"items": [], **({"deep": deep} if deep else {})}
     started = [work.submit_subtask(witness.child, name=f"s{n}", options=options) for n in range(count)]
     found = work.subtask_results(started) if count % 2 else [one.result() for one in started]
     if [one["value"] for one in found] != [RESULT] * count:

@@ -115,7 +115,7 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
             item.remember(looks=looked + 1)
             return later(3)
         if plan["below"] and ordinal == 0:
-            below.have_done(witness, item.task if plan["below"] > 1 else item, plan["below"])
+            below.have_done(witness, item.task if plan["below"] > 1 else item, plan["below"], plan["deep"] or 0)
         if plan["degraded"]:
             item.degraded("simulated: a fallback")
         if plan["uses"]:
@@ -307,9 +307,13 @@ def merge(witness: Witness) -> Any:
 def step(witness: Witness) -> Any:
     """The handler of a step."""
 
+    from tests.simulation import below
+
     def step(task: TaskWork) -> dict[str, Any]:
-        """Passes on what was before."""
+        """Passes on what was before; one of a subtask may have subtasks of its own."""
         witness.begins(task)
+        if deep := task.options.get("deep"):
+            below.have_done(witness, task, 1, deep - 1)
         before = task.previous
         return {
             "value": [before and before["value"], task._claimed.stage],

@@ -64,7 +64,7 @@ def deliveries_of(witness: Witness) -> Pipeline:
     """The pipeline of deliveries, whose attempts the witness sees."""
     pipeline = Pipeline(NAME)
 
-    @pipeline.each(name=deliveries.STAGE, retry=Retry(limit=len(DELAYS)), timeout=60.0, concurrency=8, tolerate=1)
+    @pipeline.each(name=deliveries.STAGE, retry=Retry(limit=len(DELAYS)), timeout=60.0, concurrency=8)
     def deliver(item: Any) -> dict[str, Any]:
         witness.begins(item)
         return {**deliveries.deliver(item), "value": item.key, "mark": witness.ends(item, None)}

@@ -14,6 +14,7 @@ from fanfold.engine.tasks.steering import commands
 from fanfold.engine.tasks.steering import external_decisions as deciding
 from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.tasks.steering.follow_parent import follow_parents
+from fanfold.engine.tasks.steering.wake import wake
 from fanfold.engine.worker import turn
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.settle_batch import settle
@@ -60,7 +61,7 @@ class People:
         """What may happen next, as often as it is likely."""
         often = [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late]
         if self.world.features.external:
-            often.append(self._external)
+            often += [self._external, self._wake]
         if self.world.features.reads:
             often += [self._read, self._read]
         if self.world.features.decides:
@@ -181,6 +182,13 @@ class People:
         if tasks and self.world.features.external:
             number, verb = self.dice.choice(sorted(tasks)), self.dice.choice(EXTERNAL_COMMANDS)
             self.does(f"says {verb} of the jobs of {number}", lambda: self._says(number, verb))
+
+    def _wake(self) -> None:
+        """The service says up to three times that a job has changed, whatever became of it; or somebody guesses."""
+        known = self.world.witness.service.tokens
+        token = self.dice.choice((*known, "guessed"))
+        for _ in range(self.dice.choice((1, 1, 3))):
+            self.does("wakes an item", partial(wake, self.world.store, token))
 
     def _says(self, number: int, verb: str) -> None:
         task_id = self.id_of(number)

@@ -48,6 +48,7 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "queues": (1, 3, 6),
     "adds": (1, 2),
     "below": (1, 1, 2, 3),
+    "deep": (0, 0, 1, 2),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
@@ -65,6 +66,7 @@ OF_FEATURES = {
     "queues": "limits",
     "adds": "adds",
     "below": "subtasks",
+    "deep": "subtasks",
 }
 """What items do only where the run has a feature, and then in any case."""
 ALWAYS = ("queues",)
@@ -173,6 +175,7 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "queues",
         "adds",
         "below",
+        "deep",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 

@@ -86,8 +86,10 @@ def _as_in_peace(world: World) -> None:
 def _is_poisoned(world: World, number: int) -> bool:
     """Whether an item was lost often enough that it may have been given up, where that is possible."""
     limit = world.store.settings.crash_limit
-    below = [child for child, task in world.watch.now.tasks.items() if task["parent"] == number]
-    lost = (item["crashes"] >= limit for one in (number, *below) for item in world.watch.now.of(one))
+    family = {number}
+    for child, task in sorted(world.watch.now.tasks.items()):  # A parent has a smaller number.
+        family |= {child} if task["parent"] in family else set()
+    lost = (item["crashes"] >= limit for one in family for item in world.watch.now.of(one))
     return world.features.poison and any(lost)
 
 

@@ -49,40 +49,46 @@ class Service:
     """Whether people have cancelled a task."""
     spent: set[str] = field(default_factory=set)
     """Jobs whose results people did not want any more."""
+    tokens: list[str] = field(default_factory=list)
+    """With which the service may wake items."""
 
     async def do(self, work: Work, wanted: dict[str, Any]) -> None:
         """One job for one item, as a handler has it done."""
-        start: Callable[[str], Any] = self._starting(work) if wanted["waits"] else self._starting_in_thread(work)
+        start: Callable[[str, str | None], Any] = (
+            self._starting(work) if wanted["waits"] else self._starting_in_thread(work)
+        )
         find = self._find if wanted["finds"] else None
         job = await work.external(
             start=start,
             look=lambda job: self._look(work, job, wanted),
             find=find,
             cancel=lambda job: self._cancel(work, job),
+            wake=True,
         )
         claimed = work._claimed
         self.used[claimed.id, claimed.lease] = job
         if job in self.spent:
             self._fail(f"{claimed.key} was redone on purpose, and got the result of job {job} again")
 
-    def _starting(self, work: Work) -> Callable[[str], Awaitable[str]]:
-        async def start(key: str) -> str:
-            ending, seconds = self._begins(work, key)
+    def _starting(self, work: Work) -> Callable[[str, str | None], Awaitable[str]]:
+        async def start(key: str, url: str | None) -> str:
+            ending, seconds = self._begins(work, key, url)
             await asyncio.sleep(seconds)
             return self._ends(work, key, ending)
 
         return start
 
-    def _starting_in_thread(self, work: Work) -> Callable[[str], str]:
-        def start(key: str) -> str:
-            ending, seconds = self._begins(work, key)
+    def _starting_in_thread(self, work: Work) -> Callable[[str, str | None], str]:
+        def start(key: str, url: str | None) -> str:
+            ending, seconds = self._begins(work, key, url)
             STAGE.schedule.sleep(seconds)
             return self._ends(work, key, ending)
 
         return start
 
-    def _begins(self, work: Work, key: str) -> tuple[str, float]:
+    def _begins(self, work: Work, key: str, url: str | None) -> tuple[str, float]:
         """The request arrives: how the call will end, and when."""
+        self.tokens.append(str(url).rpartition("/")[2])
         dice, claimed = STAGE.schedule.dice, work._claimed
         troubled = self.faults.on and not self.errors[claimed.id]
         ending = dice.choice(CALLS) if troubled else "answered"

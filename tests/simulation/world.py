@@ -136,6 +136,10 @@ class Luck:
         """For the ids of workers and the names of blobs."""
         return f"{self.dice.getrandbits(size * 8):0{size * 2}x}"
 
+    def token_urlsafe(self, size: int) -> str:
+        """For the tokens that wake items."""
+        return self.token_hex(size)
+
     def uuid4(self) -> Any:
         """For marks of freshness."""
         return type("Mark", (), {"hex": self.token_hex(16)})
@@ -637,7 +641,7 @@ def on_stage() -> Iterator[None]:
         (submit, "secrets", LUCK),
         (file_store, "secrets", LUCK),
         (resetting, "uuid", LUCK),
-        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, carry)),
+        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, carry, external)),
         *((module, "beside_service", beside_in_the_run) for module in (services, tick)),
         *((module, "asyncio", InOneThread) for module in (question_lane, call_budget)),
         (carry, "load", lambda: {PROVIDER.name: PROVIDER}),
@@ -704,6 +708,7 @@ def opened(url: str, folder: Path) -> Iterator[SimulatedStore]:
         batch_quiet_seconds=2.0,
         batch_poll_seconds=3.0,
         batch_trial=0,
+        public_url="https://fanfold.example.com",
     )
     store = SimulatedStore(settings)
     ensure(store.database)

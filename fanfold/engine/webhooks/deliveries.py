@@ -31,7 +31,7 @@ OWN_PIPELINES = (deliveries, ledger)
 """What every worker and tick serves, besides the pipelines it is told to."""
 
 
-@deliveries.each(name=STAGE, retry=Retry(limit=len(DELAYS)), timeout=SECONDS * 3, concurrency=8, tolerate=1)
+@deliveries.each(name=STAGE, retry=Retry(limit=len(DELAYS)), timeout=SECONDS * 3, concurrency=8)
 def deliver(item: Any) -> dict[str, Any]:
     """Send one event to one receiver."""
     hook = item.input

@@ -3,7 +3,9 @@
 WORDS: dict[str, str] = {
     "Schedules": "定时计划",
     "When": "时间",
-    "Next": "下次",
+    "Next, in your time zone": "下次（您所在时区）",
+    "overlap: {rule}": "重叠时：{rule}",
+    "catch-up: {rule}": "补跑：{rule}",
     "Latest runs": "最近的运行",
     "one run waits": "有一次运行在等待",
     "Run now": "立即运行",
