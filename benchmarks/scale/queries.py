@@ -18,6 +18,8 @@ from fanfold.store.store import Store, Transaction
 
 ROUNDS = 15
 PAGE = 50
+BY_TEXT = "with a text in the title"
+"""The only query without an index of its own: it reads the newest tasks first, until a page is full."""
 OWNERS = 1_000
 MANY = """
     WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < :many)
@@ -41,6 +43,14 @@ QUERIES: dict[str, Callable[[Transaction], Any]] = {
     "of a type": lambda tx: tx.tasks.find(Filter(pipeline="rare", **SOME)),
     "of an unknown type": lambda tx: tx.tasks.find(Filter(pipeline="none", **SOME)),
     "with a tag": lambda tx: tx.tasks.find(Filter(tag="tag-5", **SOME)),
+    "failed of a type, with a tag": lambda tx: tx.tasks.find(
+        Filter(pipeline="rare", tag="tag-50", states=("failed",), **SOME)
+    ),
+    "recent failures": lambda tx: tx.tasks.find(Filter(states=("failed",), order=TaskOrder.UPDATED, **SOME)),
+    "oldest": lambda tx: tx.tasks.find(Filter(order=TaskOrder.OLDEST, **SOME)),
+    "that need you": lambda tx: tx.tasks.find(Filter(needs_you=True, **SOME)),
+    "subtasks of a task": lambda tx: tx.tasks.find(Filter(parent=77, **SOME)),
+    BY_TEXT: lambda tx: tx.tasks.find(Filter(text="port 99", **SOME)),
     "finished long ago": lambda tx: tx.tasks.finished_before(30, PAGE),
     "starting later": lambda tx: tx.schedules.starting(10),
     "subtasks out of step": lambda tx: tx.subtasks.out_of_step(10),
@@ -61,7 +71,8 @@ def timed(store: Store) -> dict[str, tuple[float, float]]:
     """Median and slowest milliseconds of each query; RuntimeError if one reads all tasks."""
     found = {}
     for name, act in QUERIES.items():
-        _check_plan(store, name, act)
+        if name != BY_TEXT:
+            _check_plan(store, name, act)
         taken = []
         for _ in range(ROUNDS):
             began = time.perf_counter()

@@ -69,7 +69,8 @@ def run(
 ) -> Run:  # fmt: skip
     """Start the fleet, wait until it is there, and let it work on one task."""
     client = ff.Client(store=store, pipelines=[counting])
-    given = {"FANFOLD_DATABASE": pooled, "FANFOLD_DATA": str(folder / "files")}
+    # A worker of a fleet that is too large for its machine may wait for a processor longer than a usual lease lasts.
+    given = {"FANFOLD_DATABASE": pooled, "FANFOLD_DATA": str(folder / "files"), "FANFOLD_LEASE_SECONDS": "120"}
     code = f"from benchmarks.scale.real_fleet import work_in_threads as w; w({workers // processes}, {slots})"
     fleet = [subprocess.Popen([sys.executable, "-c", code], env=os.environ | given) for _ in range(processes)]
     try:

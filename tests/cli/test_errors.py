@@ -12,6 +12,8 @@ from fanfold.engine.client import Client
 from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
+SAMPLES_FILE = Path(__file__).parent / "samples.py"
+
 
 @pytest.mark.parametrize(
     ("code", "words", "said"),
@@ -19,7 +21,7 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.NOT_FOUND, ("run", "nope"), "There is no pipeline 'nope'"),
         (Exit.NOT_FOUND, ("run", "nope.py:book"), "There is no file nope.py"),
         (Exit.NOT_FOUND, ("tick", "nope.py"), "There is no file nope.py"),
-        (Exit.NOT_FOUND, ("tick", SAMPLES), f"Name one, such as {SAMPLES}:words"),
+        (Exit.NOT_FOUND, ("tick", str(SAMPLES_FILE)), f"Name one, such as {SAMPLES_FILE}:words"),
         (Exit.NOT_FOUND, ("run", "no.such.module:book"), "There is no module no"),
         (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:nope"), f"There is no 'nope' in {SAMPLES}. It has: words"),
         (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:pages", "nope.txt"), "There is no file nope.txt"),

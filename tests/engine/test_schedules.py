@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -406,3 +407,41 @@ def test_the_first_due_time_is_after_the_schedule_was_stored(
     assert added.next_at > added.created_at
     installation.sweep()
     assert outcomes(installation) == []
+
+
+def test_a_schedule_whose_files_are_gone_does_not_hold_up_others(
+    installation: Installation, clock: HandClock, tmp_path: Path
+) -> None:
+    """Its run is recorded as failed, with the reason, and the next one is tried at its time."""
+    given = tmp_path / "given.txt"
+    given.write_text("text")
+    pipeline = installation.know(one_step(lambda task: 1))
+    installation.client.schedules.add("broken", "0 * * * *", pipeline, given)
+    installation.client.schedules.add("whole", "0 * * * *", pipeline)
+    for file in (tmp_path / "data" / "blobs").rglob("*given.txt"):
+        file.unlink()
+    clock.advance(3_600)
+    installation.sweep()
+    installation.sweep()
+    [run] = installation.client.schedules.get("broken").runs
+    assert (run.outcome, len(installation.client.schedules.get("whole").runs)) == ("failed", 1)
+    assert "given.txt" in str(run.reason)
+
+
+def test_a_full_disk_holds_up_one_schedule_only(installation: Installation, clock: HandClock) -> None:
+    """Its run stays due; others run, and the sweep continues with what makes room."""
+    pipeline = installation.know(one_step(lambda task: 1))
+    for name in ("first", "second"):
+        installation.client.schedules.add(name, "0 * * * *", pipeline)
+    clock.advance(HOUR)
+    real, full = fire.submit_or_find, OSError(errno.ENOSPC, "No space left on device")
+
+    def once(*given: Any) -> Any:
+        patched.side_effect = real
+        raise full
+
+    with patch.object(fire, "submit_or_find", side_effect=once) as patched:
+        assert fire.fire_due(installation.store, {pipeline.name: pipeline}, "w") == 1
+    assert fire.fire_due(installation.store, {pipeline.name: pipeline}, "w") == 1
+    runs = [installation.client.schedules.get(name).runs for name in ("first", "second")]
+    assert [[run.outcome for run in some] for some in runs] == [["submitted"], ["submitted"]]

@@ -37,8 +37,14 @@ def fire_due(store: Store, pipelines: Pipelines, actor: str) -> int:
     fired = 0
     for row in due:
         pipeline = pipelines.get(row.pipeline) or find_installed(row.pipeline)
-        if pipeline is not None:
+        if pipeline is None:
+            continue
+        try:
             fired += _Firing(store, pipeline, actor).fire(row, now)
+        except (
+            OSError
+        ) as problem:  # No disk space for its files, for example: pruning comes after this, and may make some.
+            log.warning("[%s] Schedule %s is tried again at the next sweep: %s", actor, row.name, problem)
     return fired
 
 
