@@ -315,12 +315,13 @@ class Client:
         """Start nothing new and hand back running items."""
         return self._command(task_id, lambda number: self.commands.pause(number, reason))
 
-    def resume(self, task_id: str, answer: Mapping[str, Any] | None = None) -> Task:
+    def resume(self, task_id: str, answer: Mapping[str, Any] | None = None, *, stage: str | None = None) -> Task:
         """Continue; pass the gate if the task waits at one.
 
         A gate that asks (``Task.asks``) needs an ``answer``: it is checked before it is taken, and stored with who and when.
+        With ``stage``, only if the task still waits before that stage: the answer was meant for that gate and no other.
         """
-        return self._command(task_id, lambda number: self.commands.resume(number, answer))
+        return self._command(task_id, lambda number: self.commands.resume(number, answer, stage))
 
     def cancel(self, task_id: str, reason: str | None = None) -> Task:
         """Stop for good."""

@@ -150,3 +150,26 @@ def test_a_gate_asks_with_plain_data_only() -> None:
         Gate("tone")  # type: ignore[arg-type]
     many = ff.Option("kinds", "choice", choices=("a", "b"), many=True, default=("a",))
     assert asked_by(Gate(many, TONE).stored()) == {"kinds": many, "tone": TONE}
+
+
+def test_the_answer_of_a_second_person_does_not_pass_the_next_gate(installation: Installation) -> None:
+    """Both saw the first gate, and the task has come to the next one before the second person answered."""
+    twice = ff.Pipeline("twice")
+    ask = ff.Gate(ff.Option("fine", "flag"))
+    twice.step(name="draft")(lambda task: 1)
+    twice.step(name="print", gate=ask)(lambda task: 2)
+    twice.step(name="send", gate=ask)(lambda task: 3)
+    client = installation.client
+    task = client.submit(installation.know(twice))
+    installation.work()
+    client.resume(task.id, {"fine": True}, stage="print")
+    with pytest.raises(ff.IllegalMove):
+        client.resume(task.id, {"fine": True}, stage="print")
+    installation.work()
+    assert client.get(task.id).stage == "send"
+    with pytest.raises(ff.IllegalMove, match="no longer waits before print"):
+        client.resume(task.id, {"fine": True}, stage="print")
+    assert (client.get(task.id).state, len(client.answers(task.id))) == ("waiting", 1)
+    client.resume(task.id, {"fine": False}, stage="send")
+    installation.work()
+    assert client.get(task.id).state == "completed"

@@ -153,6 +153,15 @@ MUTANTS = (
         test=f"{GATES}::test_going_straight_through_needs_defaults[sqlite]",
     ),
     mutant(
+        "an answer passes only the gate it is meant for",
+        Edit(
+            "fanfold/engine/tasks/steering/commands.py",
+            "        if stage is not None and stage != row.stage:\n",
+            "        if False:\n",
+        ),
+        test=f"{GATES}::test_the_answer_of_a_second_person_does_not_pass_the_next_gate[sqlite]",
+    ),
+    mutant(
         "an answer is stored",
         Edit(ANSWERS, "    tx.gate_answers.add(row.number, stage.name, text, actor)\n", ""),
         test=f"{GATES}::test_the_stage_behind_a_gate_reads_the_answer[sqlite]",

@@ -35,6 +35,8 @@ def test_an_answer_is_given_over_http_and_kept(
     assert (missing.status_code, missing.json()["code"]) == (422, "answer_needed")
     wrong = asker.ask("POST", f"/tasks/{task}/resume", json={"answer": {"tone": {"$file": "x"}}})
     assert wrong.status_code == 422
+    other = asker.ask("POST", f"/tasks/{task}/resume", json={"answer": {"tone": "formal"}, "stage": "measure"})
+    assert other.status_code == 409
     assert asker.post(f"/tasks/{task}/resume", {"answer": {"tone": "formal"}})["state"] == "active"
     sqlite_installation.work()
     (kept,) = asker.get(f"/tasks/{task}/answers")
@@ -56,7 +58,10 @@ def test_the_page_asks_with_real_fields_and_links_subtasks_both_ways(
     assert f'href="/tasks/{task}"' in page.get(f"/tasks/{child['id']}").text
     refused = page.post(f"/tasks/{task}/answer", data={"option:tone": "", "option:copies": "2"})
     assert refused.status_code == 422
-    taken = page.post(f"/tasks/{task}/answer", data={"option:tone": "plain", "option:copies": ""})
+    assert 'name="stage" value="issue"' in shown
+    stale = page.post(f"/tasks/{task}/answer", data={"option:tone": "plain", "stage": "measure"})
+    assert stale.status_code == 409
+    taken = page.post(f"/tasks/{task}/answer", data={"option:tone": "plain", "option:copies": "", "stage": "issue"})
     assert taken.status_code == 303
     sqlite_installation.work()
     assert "plain" in page.get(f"/tasks/{task}").text

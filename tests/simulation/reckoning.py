@@ -36,6 +36,8 @@ def reckon(world: World) -> None:
     for item in world.watch.now.items.values():
         task = world.watch.now.tasks[item["task"]]
         given_up = (task["state"] == "failed" and world.fail_fast) or _lies_ahead(world, task, item)
+        # Its parent was run again and has new subtasks, or a person cancelled it: nobody takes it up again.
+        given_up = given_up or (task["parent"] is not None and task["state"] == "cancelled")
         require(item["state"] in ("done", "failed") or given_up, f"left behind: {item}, {task}")
         if given_up and item["state"] == "pending":
             continue  # It was never claimed, or claimed by a worker that died before it began.

@@ -315,6 +315,9 @@ class ResumeRequest(BaseModel):
     """The answer at a gate that asks; otherwise empty."""
 
     answer: dict[str, JsonValue] | None = Field(default=None, description="A value for each option of the gate.")
+    stage: Text | None = Field(
+        default=None, max_length=200, description="Only if the task still waits before this stage; otherwise 409."
+    )
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"answer": {"tone": "formal"}}]})
 

@@ -208,7 +208,8 @@ def resume(
     wish: ResumeRequest = Body(default_factory=ResumeRequest),  # noqa: B008
 ) -> TaskShape:
     """Resume the task, passing the gate if it waits at one. A gate that asks needs an `answer`."""
-    return TaskShape.of(client.resume(task_id, None if wish.answer is None else harmless(wish.answer)))
+    answer = None if wish.answer is None else harmless(wish.answer)
+    return TaskShape.of(client.resume(task_id, answer, stage=wish.stage))
 
 
 @router.get("/tasks/{task_id}/answers", responses=may_answer(404, 409))

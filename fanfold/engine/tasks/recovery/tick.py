@@ -51,7 +51,7 @@ class TickReport:
 
     def __str__(self) -> str:
         said = (
-            (self.failed, "failed"), (self.retrying, "to be tried again"), (self.waiting, "waiting for an external job"),
+            (self.failed, "failed"), (self.retrying, "to be tried again"), (self.waiting, "waiting for a job or a subtask"),
             (self.held, "waiting for a person"),
             (self.handed_back, "handed back"), (self.lost, "lost with their process"), (self.recovered, "recovered"),
         )  # fmt: skip

@@ -63,9 +63,12 @@ class Commands:
         check_reason(reason)
         self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
 
-    def resume(self, number: int, answer: Mapping[str, Any] | None = None) -> None:
-        """paused or waiting → active. A gate that asks needs an ``answer``, which is checked and stored in this transaction."""
-        self._do(number, "resume", lambda tx, row: self._resume(tx, row, answer))
+    def resume(self, number: int, answer: Mapping[str, Any] | None = None, stage: str | None = None) -> None:
+        """paused or waiting → active. A gate that asks needs an ``answer``, which is checked and stored in this transaction.
+
+        With ``stage``, only if the task stands there: two people may answer, and the second must not pass the next gate.
+        """
+        self._do(number, "resume", lambda tx, row: self._resume(tx, row, answer, stage))
 
     def cancel(self, number: int, reason: str | None = None) -> None:
         """→ cancelled; if the pipeline has a step on_cancelled, the task is active in it first."""
@@ -256,7 +259,11 @@ class Commands:
             tx, self.pipelines, row, verb, target, actor=self.actor, stage=stage, reason=reason, values=stored | values
         )
 
-    def _resume(self, tx: Transaction, row: TaskRow, answer: Mapping[str, Any] | None) -> None:
+    def _resume(
+        self, tx: Transaction, row: TaskRow, answer: Mapping[str, Any] | None, stage: str | None = None
+    ) -> None:
+        if stage is not None and stage != row.stage:
+            raise IllegalMove(say("gate_passed", task=row.id, stage=stage, place=row.stage))
         reason = take_answer(tx, row, answer, self.actor)
         self._move(tx, row, "resume", TaskState.ACTIVE, reason=reason)
 

@@ -18,6 +18,7 @@ SENTENCES: dict[str, str] = {
     "waits_for_answer": "waits for your answer before {stage}: {names:,}",
     "gate_answered": "answered before {stage}: {answer}",
     "gate_unanswered": "Stage {stage} needs an answer to {names:,}.[[ Give it with --answer NAME=VALUE.]]",
+    "gate_passed": "Task {task} no longer waits before {stage}: it is at {place} now, so your answer was not taken.",
     "gate_not_asked": "Task {task} is {state} and does not wait for an answer, so none was taken. Resume it without one.",
     "gate_needs_answer": "stage {stage} needs an answer: resume it with one",
     "gate_needs_answer_first": (

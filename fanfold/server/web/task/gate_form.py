@@ -38,14 +38,18 @@ async def answer(request: Request, client: Looking, _access: Changing, task_id: 
         for field, value in form.items()
         if isinstance(value, str) and field.startswith("option:")
     }
-    await writing(_resume, client, task_id, given)
+    stage = form.get("stage")
+    await writing(_resume, client, task_id, given, stage if isinstance(stage, str) else None)
     return answered(request, task_id)
 
 
-def _resume(client: Client, task_id: str, given: dict[str, str]) -> None:
-    """An empty field means that it was not answered: its default counts, or the answer is refused."""
+def _resume(client: Client, task_id: str, given: dict[str, str], stage: str | None) -> None:
+    """An empty field means that it was not answered: its default counts, or the answer is refused.
+
+    The form says which gate it is of: the task may have come to the next one since the page was shown.
+    """
     values: dict[str, Any] = {name: value for name, value in given.items() if value}
-    client.resume(task_id, values)
+    client.resume(task_id, values, stage=stage)
 
 
 @router.get("/tasks/{task_id}/subtasks")

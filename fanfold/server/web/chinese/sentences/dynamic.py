@@ -18,6 +18,7 @@ SENTENCES: dict[str, str] = {
     "waits_for_answer": "在 {stage} 之前等待您的回答：{names:,}",
     "gate_answered": "在 {stage} 之前的回答：{answer}",
     "gate_unanswered": "阶段 {stage} 需要回答 {names:,}。[[用 --answer NAME=VALUE 给出。]]",
+    "gate_passed": "任务 {task} 已不在 {stage} 之前等待：现在处于 {place}，因此未采纳您的回答。",
     "gate_not_asked": "任务 {task} 的状态是 {state}，并不在等待回答，因此未采纳。请不带回答地继续。",
     "gate_needs_answer": "阶段 {stage} 需要回答：请带回答继续",
     "gate_needs_answer_first": "阶段 {stage} 需要回答 {names:,}，任务无法直接通过。请不要使用 straight_through 提交。",
