@@ -434,7 +434,7 @@ def test_a_full_disk_holds_up_one_schedule_only(installation: Installation, cloc
     for name in ("first", "second"):
         installation.client.schedules.add(name, "0 * * * *", pipeline)
     clock.advance(HOUR)
-    real, full = fire.submit_or_find, OSError(errno.ENOSPC, "No space left on device")
+    real, full = submit.submit_or_find, OSError(errno.ENOSPC, "No space left on device")
 
     def once(*given: Any) -> Any:
         patched.side_effect = real
