@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -69,6 +70,7 @@ class Story:
     """Seconds of its whole process, with the start of the interpreter."""
     cut: int = 0
     said: list[str] = field(default_factory=list)
+    broken: list[Exception] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -114,7 +116,7 @@ class Story:
             if strikes:
                 self._kill(process, after)
                 continue
-            out, err = process.communicate(timeout=300)
+            out, err = process.communicate()
             with self.lock:
                 if process.returncode == 0 and not out.strip():
                     self.cut += 1  # Its loop was blocked at the end of its time, so the process ended without a report.
@@ -154,14 +156,15 @@ class Story:
 
     def run(self, ticks: int, workers: int, tasks: list[ff.Task], limit: float) -> None:
         """Let loops of ticks and workers overlap until all tasks have ended; the service restarts now and then."""
-        loops = [threading.Thread(target=self.tick_on, daemon=True) for _ in range(ticks)]
-        loops += [threading.Thread(target=self.work_on, daemon=True) for _ in range(workers)]
+        loops = [threading.Thread(target=self._watched, args=[self.tick_on], daemon=True) for _ in range(ticks)]
+        loops += [threading.Thread(target=self._watched, args=[self.work_on], daemon=True) for _ in range(workers)]
         for loop in loops:
             loop.start()
         newest, end, restarts = self.ours.number(tasks[-1].id), time.monotonic() + limit, list(RESTARTS)
         try:
             while left := self.ours.open_tasks(newest):
                 assert time.monotonic() < end, f"{left} tasks are open after {limit:g} s: {self.still_open()}"
+                assert not self.broken, "a loop that starts processes has ended"
                 while restarts and left <= len(tasks) * restarts[0]:
                     restarts.pop(0)
                     self.images.forget()
@@ -170,6 +173,14 @@ class Story:
             self.over.set()
             for loop in loops:
                 loop.join(120)
+
+    def _watched(self, loop: Callable[[], None]) -> None:
+        """Run a loop. If it ends by an error, the whole run does: without it the tasks would only wait."""
+        try:
+            loop()
+        except Exception as error:
+            self.broken.append(error)
+            raise
 
     def still_open(self) -> str:
         """What the open tasks wait for, for the message of a failure."""
@@ -214,4 +225,5 @@ def check(story: Story, tasks: list[ff.Task]) -> dict[str, int]:
     assert calls["forged 404"] > 0, calls
     assert calls["forged 204"] == 0, "a forged call woke something"
     told.update({name: calls[f"{name} 204"] for name in ("early", "done")}, forged=calls["forged 404"])
-    return dict(told) | {"jobs": len(story.images.jobs), "ticks": len(story.ticks), "killed": story.killed}
+    found = {"jobs": len(story.images.jobs), "ticks": len(story.ticks), "cut": story.cut, "killed": story.killed}
+    return dict(told) | found

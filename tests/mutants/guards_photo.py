@@ -8,12 +8,13 @@ GENERATING = "fanfold/apps/photo/steps/generating.py"
 REQUESTS, COMFYUI = "fanfold/apps/photo/services/requests.py", "fanfold/apps/photo/services/comfyui.py"
 PUBLISHING, CHECKING = "fanfold/apps/photo/output/publishing.py", "fanfold/apps/photo/inputs/checking.py"
 SERVICE = "fanfold/apps/photo/services/service.py"
+PAID = "apps/photo/test_paid_pictures.py"
 TESTS, MARKS = "apps/photo/test_pipeline.py", "apps/photo/test_marking.py"
 
 MUTANTS = (
     mutant(
         "a gateway error after a start is an unknown outcome",
-        Edit(REQUESTS, "        if 400 <= reply.status < 500:\n", "        if 400 <= reply.status < 600:\n"),
+        Edit(REQUESTS, "if 400 <= reply.status < 500 and", "if 400 <= reply.status < 600 and"),
         by="sqlite",
         test=f"{TESTS}::test_an_unknown_outcome_is_cleared_up_by_asking_the_service",
     ),
@@ -32,6 +33,18 @@ MUTANTS = (
         ),
         by="sqlite",
         test=f"{TESTS}::test_a_forgotten_job_is_paid_once_and_a_free_one_is_started_again",
+    ),
+    mutant(
+        "the key of a service goes to no other host",
+        Edit(REQUESTS, "if not self._is_own(path):", "if False:"),
+        by="sqlite",
+        test=f"{PAID}::test_the_key_of_a_service_goes_to_no_other_host",
+    ),
+    mutant(
+        "a late picture of the same order is not ordered again",
+        Edit(GENERATING, 'behind.get("order") == self._digest()', "False"),
+        by="sqlite",
+        test=f"{PAID}::test_a_late_picture_of_the_same_order_is_not_ordered_again",
     ),
     mutant(
         "a picture without its label is not published",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import fanfold as ff
 from fanfold.apps.photo import configuration
+from fanfold.apps.photo.late import late
 from fanfold.apps.photo.sentences import say_of_photo
 from fanfold.apps.photo.services.known import connected
 from fanfold.apps.photo.services.requests import ServiceTrouble
@@ -24,20 +24,24 @@ def redo(work: ff.ActionWork) -> str:
     options = {
         name: work.options[name] for name in ("prompt", "service", "seed") if work.options[name] not in (None, "")
     }
-    late = {job.item: _late(work, job, only=False) for job in _given_up(work)}
-    for key in keys:
-        own = options | ({"late": late[key]} if key in late else {})
-        work.client.retry(work.task.id, [key], stage=STAGE, options=own or None)
+    work.client.retry(work.task.id, keys, stage=STAGE, options=options | {"late": False})
     return say_of_photo("redone", count=len(keys))
 
 
 def fetch_late(work: ff.ActionWork) -> str:
     """Ask the services about jobs that took too long. A picture that was made after all is delivered."""
-    found = [job for job in _given_up(work) if _is_there(work, job)]
-    for job in found:
-        late = _late(work, job, only=True)
-        work.client.retry(work.task.id, [job.item], stage=STAGE, options={"late": late})
+    kept = _watched(work)
+    found = [job.item for job in _given_up(work) if job.job["id"] in kept or _is_there(work, job)]
+    if found:
+        work.client.retry(work.task.id, found, stage=STAGE, options={"late": True})
     return say_of_photo("late_found", count=len(found))
+
+
+def _watched(work: ff.ActionWork) -> set[str]:
+    """The jobs whose pictures were copied while they were watched."""
+    watches = work.client.list(parent=work.task.id, states=["completed"], limit=1_000)
+    results = [work.client.result(one.id) for one in watches if one.pipeline == late.name]
+    return {str(one["job"]) for one in results if one["images"]}
 
 
 def _given_up(work: ff.ActionWork) -> list[ff.ExternalJob]:
@@ -53,10 +57,6 @@ def _is_there(work: ff.ActionWork, job: ff.ExternalJob) -> bool:
         return service.look(job.job) is not None
     except (Moderated, ServiceTrouble, ff.HandlerError):
         return False
-
-
-def _late(work: ff.ActionWork, job: ff.ExternalJob, *, only: bool) -> str:
-    return json.dumps({"job": job.job, "service": _service(work, job), "only": only})
 
 
 def _service(work: ff.ActionWork, job: ff.ExternalJob) -> str:

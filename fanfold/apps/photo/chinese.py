@@ -48,6 +48,8 @@ SENTENCES: dict[str, str] = {
     "busy": "{service} 回答 {status}：正忙",
     "no_access": "{service} 回答 {status}：{why} 请检查 {variable} 中的密钥和账户。",
     "refused": "{service} 拒绝了请求（{status}）：{why}",
+    "foreign_link": "{service} 给出的链接不指向它自己，因此没有请求",
+    "no_answer": "它太久没有回答",
     "no_json": "{service} 的回答不是 JSON：{why}",
     "no_id": "{service} 接受了请求，但没有给出任务编号",
     "no_pictures": "回答中没有图片",
@@ -69,7 +71,7 @@ SENTENCES: dict[str, str] = {
     "redone": "{count} 张图片将重新生成",
     "late_found": "找到 {count} 张迟到的图片",
     "never_came": "服务在 {hours} 小时内没有完成任务。",
-    "not_late": "服务没有该任务的迟到图片。",
+    "not_late": "服务已没有该任务的迟到图片。用“重新生成”可再订一张。",
     "no_such_picture": "没有图片 {name}。现有 {known}。",
     "nothing_to_redo": "还没有开始生成图片，无法重新生成。请重试任务。",
 }

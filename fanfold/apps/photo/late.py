@@ -25,6 +25,11 @@ late = ff.Pipeline(
 )
 
 
+def watch_of(job: dict[str, Any]) -> str:
+    """The name of the subtask that watches a job."""
+    return f"late {job['id']}"[:63]
+
+
 @late.step(
     name="watching", ready="waiting for the service", doing="watching", wait_limit=2 * WATCH_SECONDS, timeout=300
 )
@@ -48,8 +53,14 @@ def watch(task: ff.TaskWork) -> dict[str, Any] | Later:
 
     files = copied(service, found, f"{given['picture']}-late", settings.pixels, task.write)
     images = [{"file": one, "label": "alternative", "kind": "alternative"} for one in files]
-    facts = {"prompt": given["prompt"], "seed": given["job"].get("seed"), "service": service.settings.name}
-    return {"images": images, **facts}
+    return {
+        "images": images,
+        "picture": given["picture"],
+        "job": given["job"]["id"],
+        "prompt": given["prompt"],
+        "seed": given["job"].get("seed"),
+        "service": service.settings.name,
+    }
 
 
 def _pause(task: ff.TaskWork) -> dict[str, Any] | Later:

@@ -43,7 +43,7 @@ OPTIONS = (
         label="Watermark position",
     ),
     ff.Option("watermark_opacity", "number", "How opaque it is.", 80, at_least=5, at_most=100, unit="%", group=MARKING),
-    ff.Option("late", "text", "A job whose picture came late.", "", hidden=True),
+    ff.Option("late", "flag", "Only take a picture that came late; order none.", False, hidden=True),
 )  # fmt: skip
 
 
@@ -60,7 +60,8 @@ class Wishes:
     seed: int | None
     format: str
     mark: Mark
-    late: str
+    late: bool
+    """Only a picture that came late is wanted: nothing is ordered."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Wishes:

@@ -58,7 +58,9 @@ ENGLISH: dict[str, str] = {
     "busy": "{service} answered {status}: it is busy",
     "no_access": "{service} answered {status}: {why} Check the key in {variable}, and the account.",
     "refused": "{service} refused the request ({status}): {why}",
+    "no_answer": "it has not answered for too long",
     "no_json": "{service} answered something that is not JSON: {why}",
+    "foreign_link": "{service} named a link that does not lead to it, so it was not asked",
     "no_id": "{service} accepted the request, but named no job",
     "no_pictures": "the answer has no picture",
     "not_copied": "The picture could not be copied from {service}: {why:bare}.",
@@ -87,7 +89,7 @@ ENGLISH: dict[str, str] = {
     "redone": "{count} {count:picture is|pictures are} made again",
     "late_found": "{count} late {count:picture|pictures} found",
     "never_came": "The service did not finish the job within {hours} hours.",
-    "not_late": "The service has no late picture for this job.",
+    "not_late": 'The service no longer has a late picture for this job. "Make again" orders another one.',
     "no_such_picture": "There is no picture {name}. There are {known}.",
     "nothing_to_redo": "No picture was begun yet, so nothing can be made again. Retry the task.",
 }

@@ -190,6 +190,17 @@ def results_of(work: Work, subtasks: Sequence[Subtask]) -> list[Any]:
     return [_result(work, one) for one in subtasks]
 
 
+def existing_result(work: Work, pipeline: Target, name: str | None = None) -> Any:
+    """The result of the subtask of this name, whichever attempt submitted it; None unless it has completed."""
+    known = as_pipeline(pipeline)
+    with work._store.read() as tx:
+        found = tx.subtasks.get(work._claimed.id, name or known.name)
+        row = None if found is None else tx.tasks.get(found.child)
+    if found is None or row is None or row.state is not TaskState.COMPLETED:
+        return None
+    return _result(work, Subtask(found.child_id, found.name, found.child, work, known))
+
+
 def _failure(subtask: Subtask, row: TaskRow | None) -> SubtaskFailed:
     if row is None:
         return SubtaskFailed(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, cast
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.added_items import check_stage, collected
+from fanfold.engine.handlers.subtask import existing_result
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import BadInput, Unreadable
 from fanfold.model.awaited.external import ExternalJob
 from fanfold.model.item import AddedItem, NewItem
 from fanfold.model.pipelines.gates import defaults
+from fanfold.model.pipelines.pipeline import Target
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
@@ -146,6 +149,23 @@ class ItemWork(Work, Generic[In, Out]):
             return cast("Out", self._unfold(text, self._types.output(self._claimed.stage)))
         except Unreadable as problem:
             raise unreadable(say("output_of_item", stage=self._claimed.stage, item=self.key), problem) from problem
+
+    def last_job(self, name: str = "job") -> ExternalJob | None:
+        """The newest external job of that name that this item had, even before a redo; None if it had none.
+
+        A job that was given up may have ended well since, and is paid for: look at it before another one is started.
+        """
+        seconds = self._store.settings.lease_seconds
+        with self._store.read() as tx:
+            row = tx.externals.get(self._claimed.id, name, seconds)
+            shown = [job for _, job in tx.externals.of_items([self._claimed.id], seconds) if job.name == name]
+        if row is None or not shown:
+            return None
+        return replace(shown[0], job=typed_values.loaded(self, row.job, "The id of an external job"))
+
+    def subtask_result(self, pipeline: Target, name: str | None = None) -> Any:
+        """The result of a subtask that this item has submitted, even before a redo; None if there is none, or none yet."""
+        return existing_result(self, pipeline, name)
 
     def add(self, *new: NewItem[Any]) -> None:
         """Add items to this stage, which is still running. They appear with this item's result, in one transaction.

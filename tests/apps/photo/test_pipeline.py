@@ -183,13 +183,13 @@ def test_a_job_that_takes_too_long_is_cancelled_and_its_late_picture_is_delivere
     assert (engine.task(task).state, len(images.jobs)) == ("completed", 1)
 
 
-def test_a_late_picture_is_an_alternative_if_the_picture_is_made_again(
+def test_a_late_picture_is_an_alternative_if_another_one_is_wanted(
     engine: Engine, images: ImageServer, folder: Path
 ) -> None:
     images.late_seconds, images.scripted = 3_600.0, ["late"]
     task = made(engine)
     images.late_seconds = 0.0
-    engine.client.do(task.id, "redo")
+    engine.client.do(task.id, "redo", {"prompt": "a blue dress"})
     engine.run()
     assert (engine.task(task).state, len(images.jobs)) == ("completed", 2)
     kinds = [one["kind"] for one in engine.client.output(task.id, "01", "uploading")["images"]]

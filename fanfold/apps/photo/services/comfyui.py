@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import fanfold as ff
 from fanfold.apps.photo.sentences import say_of_photo
@@ -56,15 +56,24 @@ class ComfyUI(Service):
 
     def look(self, job: Job) -> Pictures | None:
         """GET the history, and the queue if the job is not in it."""
-        entry = (self.requests.get(f"/history/{job['id']}") or {}).get(job["id"])
-        if entry is None or _key_of(entry.get("prompt")) != job["key"]:
+        entry = self._ended(job)
+        if entry is None:
             if any(_key_of(one) == job["key"] for one in self._queued()):
                 return None
+            entry = self._ended(job)  # It may have ended between the two requests.
+        if entry is None:
             raise ff.JobFailed(say_of_photo("forgotten", service=self.settings.name, job=job["id"]), code="forgotten")
         status = entry.get("status") or {}
         if status.get("status_str") == "error":
             raise self.failed(status.get("messages"))
         return self._pictures(entry)
+
+    def _ended(self, job: Job) -> dict[str, Any] | None:
+        """The entry of a job in the history; None if it has none, or if the id belongs to another job by now."""
+        known = self.requests.get(f"/history/{quote(str(job['id']), safe='')}") or {}
+        entry = known.get(job["id"])
+        is_ours = isinstance(entry, dict) and _key_of(entry.get("prompt")) == job["key"]
+        return entry if is_ours else None
 
     def _pictures(self, entry: dict[str, Any]) -> Pictures:
         found = [image for node in (entry.get("outputs") or {}).values() for image in node.get("images", ())]
@@ -88,7 +97,7 @@ class ComfyUI(Service):
             if _key_of(one) == key:
                 return noted({"id": str(one[1]), "key": key})
         for name, entry in (self.requests.get("/history") or {}).items():
-            if _key_of(entry.get("prompt")) == key:
+            if isinstance(entry, dict) and _key_of(entry.get("prompt")) == key:
                 return noted({"id": name, "key": key})
         return None
 

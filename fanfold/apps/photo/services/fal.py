@@ -22,7 +22,7 @@ class Fal(Service):
         answer = self.requests.start(path, self._input(order), key=key)
         if not isinstance(answer, dict) or not answer.get("request_id"):
             raise UnknownOutcome(say_of_photo("no_id", service=self.settings.name))
-        base = f"/{self.settings.model}/requests/{answer['request_id']}"
+        base = f"/{self.settings.model}/requests/{quote(str(answer['request_id']), safe='')}"
         links = {"status": f"{base}/status", "response": base, "cancel": f"{base}/cancel"}
         named = {name: self._own(answer.get(f"{name}_url"), usual) for name, usual in links.items()}
         return noted({"id": str(answer["request_id"]), **named})
@@ -46,7 +46,8 @@ class Fal(Service):
         """GET the status, then the response."""
         status = self.requests.get(job["status"])
         if status is None:
-            raise self.forgotten(job)
+            self.missing(job)
+            return None
         if status.get("status") in WAITING:
             return None
         if status.get("error"):
@@ -62,9 +63,11 @@ class Fal(Service):
         return self._pictures(answer)
 
     def _pictures(self, answer: dict[str, Any]) -> Pictures:
-        if any(answer.get("has_nsfw_concepts") or ()):
+        withheld, images = answer.get("has_nsfw_concepts"), answer.get("images")
+        if withheld is True or (isinstance(withheld, list) and any(withheld)):
             raise self.failed("nsfw")
-        links = [one.get("url") for one in answer.get("images") or () if isinstance(one, dict)]
+        found = images if isinstance(images, list) else ()
+        links = [one.get("url") for one in found if isinstance(one, dict)]
         if not links or not all(isinstance(one, str) for one in links):
             raise self.failed(say_of_photo("no_pictures"))
         return Pictures(tuple(str(one) for one in links))

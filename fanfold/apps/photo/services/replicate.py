@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import fanfold as ff
 from fanfold.apps.photo.sentences import say_of_photo
@@ -49,8 +50,11 @@ class Replicate(Service):
 
     def look(self, job: Job) -> Pictures | None:
         """GET the prediction."""
-        found = self.requests.get(f"/v1/predictions/{job['id']}")
+        found = self.requests.get(_path(job))
         if found is None:
+            self.missing(job)
+            return None
+        if self._is_another(found, job):
             raise self.forgotten(job)
         status = found.get("status")
         if status == "succeeded":
@@ -61,6 +65,11 @@ class Replicate(Service):
             raise ff.Permanent(say_of_photo("job_cancelled", service=self.settings.name), code="job_cancelled")
         return None
 
+    def _is_another(self, found: dict[str, Any], job: Job) -> bool:
+        """Whether the id belongs to somebody else's job by now: servers of one's own count from 1 after a restart."""
+        given, seed = found.get("input"), job.get("seed")
+        return isinstance(given, dict) and seed is not None and given.get("seed", seed) != seed
+
     def _pictures(self, found: dict[str, Any]) -> Pictures:
         output = found.get("output")
         links = [output] if isinstance(output, str) else [one for one in output or () if isinstance(one, str)]
@@ -70,7 +79,7 @@ class Replicate(Service):
 
     def cancel(self, job: Job) -> None:
         """Ask it to stop the prediction."""
-        self.requests.post(f"/v1/predictions/{job['id']}/cancel")
+        self.requests.post(f"{_path(job)}/cancel")
 
     def find(self, order: Order, key: str, since: float) -> Job | None:
         """Look through the list of predictions, newest first, back to the time of the call."""
@@ -79,16 +88,23 @@ class Replicate(Service):
             answer = self.requests.get(path)
             if not isinstance(answer, dict) or not isinstance(answer.get("results"), list):
                 break
-            for one in answer["results"]:
-                given = one.get("input") or {}
+            listed = [one for one in answer["results"] if isinstance(one, dict)]
+            for one in listed:
+                given = one.get("input")
+                if not isinstance(given, dict):
+                    continue
                 if given.get("prompt") == order.prompt and given.get("seed") == order.seed:
                     return self._job(one)
             path = answer.get("next")
-            if not path or any(_is_before(one.get("created_at"), since - CLOCKS_SECONDS) for one in answer["results"]):
+            if not path or any(_is_before(one.get("created_at"), since - CLOCKS_SECONDS) for one in listed):
                 return None
             if not isinstance(path, str) or not path.startswith(f"{self.settings.address}/"):
                 break
         raise ServiceTrouble(say_of_photo("no_list", service=self.settings.name))
+
+
+def _path(job: Job) -> str:
+    return f"/v1/predictions/{quote(str(job['id']), safe='')}"
 
 
 def _is_before(said: Any, moment: float) -> bool:

@@ -1,8 +1,8 @@
 """Requests to image services: plain HTTP, one try each, with bounded time and size.
 
 The outcome of a request that starts a job has three classes. *Refused* is safe to repeat: the service says so (4xx, 429, 503,
-529), or nothing was sent. *Accepted* has an id. Everything else (timeout, reset, 500, 502, 504) is *unknown*: the job may have
-been started and paid for.
+529), or nothing was sent. *Accepted* has an id. Everything else (timeout, reset, 408, 409, 500, 502, 504) is *unknown*: the job
+may have been started and paid for.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from fanfold.outside.guarded_request import Reply, send
 MOST_BYTES = 4_000_000
 PICTURE_BYTES = 60_000_000
 BUSY = (429, 503, 529)
+UNCLEAR = (408, 409)
+"""Refusals that prove nothing: a gateway gave up waiting, or a request with the same key is being worked on."""
 NO_ACCESS = (401, 402, 403)
 LONGEST_AFTER_SECONDS = 600.0
 
@@ -85,7 +87,7 @@ class Requests:
 
     def picture(self, link: str) -> bytes:
         """The bytes behind a link; ff.Temporary if it cannot be copied now."""
-        own = link.startswith(self.settings.address + "/") or link.startswith("/")
+        own = self._is_own(link)
         try:
             reply = self._send("GET", self._url(link), None, {}, PICTURE_BYTES, with_key=own, redirects=0 if own else 3)
         except (OSError, RequestRefused) as problem:
@@ -97,6 +99,8 @@ class Requests:
         return reply.body
 
     def _harmless(self, method: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Any:
+        if not self._is_own(path):  # The key goes along, so it must not go elsewhere, whatever an answer says.
+            raise ServiceTrouble(self._said("foreign_link"))
         try:
             reply = self._send(method, self._url(path), body, dict(headers or {}), MOST_BYTES)
         except (OSError, RequestRefused) as problem:
@@ -105,7 +109,10 @@ class Requests:
             return None
         if not 200 <= reply.status < 300:
             raise ServiceTrouble(f"{self.settings.name}: HTTP {reply.status}", reply.status, _beginning(reply))
-        return self._json(reply, ServiceTrouble) if reply.body.strip() else {}
+        answer = self._json(reply, ServiceTrouble) if reply.body.strip() else {}
+        if not isinstance(answer, dict):
+            raise ServiceTrouble(self._said("no_json", why=_beginning(reply)))
+        return answer
 
     def _send(
         self,
@@ -137,6 +144,10 @@ class Requests:
     def _scheme(self) -> str:
         return "Key" if self.settings.protocol == "fal" else "Bearer"
 
+    def _is_own(self, link: str) -> bool:
+        """Whether a link leads to the service itself."""
+        return link.startswith(("/", f"{self.settings.address}/"))
+
     def _url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else f"{self.settings.address}{path}"
 
@@ -149,7 +160,7 @@ class Requests:
             raise ff.Temporary(said, after=after, counts=False, by=self.settings.name, code="rate_limited")
         if reply.status in NO_ACCESS:
             raise ff.PauseTask(self._said("no_access", status=reply.status, why=why, variable=self.settings.key_env))
-        if 400 <= reply.status < 500:
+        if 400 <= reply.status < 500 and reply.status not in UNCLEAR:
             raise ff.Permanent(self._said("refused", status=reply.status, why=why), code="refused")
 
     def _json(self, reply: Reply, otherwise: type[Exception]) -> Any:

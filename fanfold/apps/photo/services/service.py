@@ -114,6 +114,11 @@ class Service(ABC):
         """The service no longer knows a job that it has accepted. It may have been paid, so no other one is started."""
         return ff.Permanent(say_of_photo("forgotten", service=self.settings.name, job=job["id"]), code="forgotten")
 
+    def missing(self, job: Job) -> None:
+        """A job that the service does not know. Right after its start it may not be listed yet; later it is forgotten."""
+        if time.time() - float(job.get("at", 0.0)) >= self.settings.listed_seconds:
+            raise self.forgotten(job)
+
     def failed(self, why: Any) -> Exception:
         """The service says that a job has failed; whether its moderation did it follows from its words."""
         text = " ".join(str(why or "").split())[:300]
