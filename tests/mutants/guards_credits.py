@@ -108,4 +108,10 @@ MUTANTS = (
         by="sqlite",
         test=f"{TESTS}::test_another_ledger_is_told_until_it_accepts",
     ),
+    mutant(
+        "a retry with other options costs what these cost",
+        Edit(SETTLING, "    if new is not None:\n", "    if False:\n"),
+        by="sqlite",
+        test="engine/test_credits_of_retries.py::test_a_failed_picture_is_charged_again_at_the_new_price",
+    ),
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanfold.engine.credits.booking import book, not_enough
-from fanfold.model.money.credits import OFF, ON, OUTSIDE, Kind, PriceWork, units_of
+from fanfold.engine.installed import find_installed
+from fanfold.model.money.credits import OFF, ON, OUTSIDE, WHOLE_TASK, Kind, PriceWork, units_of
+from fanfold.model.money.questions import laid_over
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
+from fanfold.model.values import serial
 from fanfold.settings import Settings
 from fanfold.store.rows.money.credits import NewEntry
 from fanfold.store.store import Store, Transaction
@@ -25,6 +28,24 @@ def is_priced(settings: Settings, pipeline: Pipeline, owner: str) -> bool:
 def priced(pipeline: Pipeline, work: PriceWork) -> Units:
     """What the pipeline's price function asks for. An exception in it is the caller's to see: nothing was begun."""
     return {} if pipeline.pricer is None else units_of(pipeline.pricer(work), work.items)
+
+
+def price_of_retry(
+    store: Store, pipelines: Mapping[str, Pipeline], number: int, changed: Mapping[str, Any]
+) -> Units | None:
+    """What the task would cost with changed options; None if they change nothing, or if the pipeline is not known here."""
+    with store.read() as tx:
+        row = tx.tasks.get(number) if changed else None
+        if row is None or not row.plan.priced:
+            return None
+        known = [unit.item for unit in tx.credits.units(row.id) if unit.item != WHOLE_TASK]
+    pipeline = pipelines.get(row.pipeline) or find_installed(row.pipeline)
+    if pipeline is None or pipeline.pricer is None:
+        return None
+    own = serial.load(row.options, reading=pipeline.kept_types.lenient) or {}
+    inputs = serial.load(row.input, reading=pipeline.kept_types.lenient) or []
+    metadata = serial.load(row.extra) or {}
+    return priced(pipeline, PriceWork(inputs, laid_over(own, dict(changed)), metadata, row.owner, known))
 
 
 def keys_of(rows: Iterable[tuple[str | None, Any]]) -> Sequence[str]:

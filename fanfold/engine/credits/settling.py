@@ -6,14 +6,16 @@ Both happen in the transaction that moves the task, so no crash can separate the
 - a partial task gets back its failed items;
 - a failed task costs nothing, unless it had delivered a result before: then its unfinished items are refunded;
 - a cancelled or deleted task costs the items that are done;
-- a retry or rerun charges what was refunded and will be worked on, and done items that are redone on purpose, once more.
+- a retry or rerun charges what was refunded and will be worked on, and done items that are redone on purpose, once more;
+- a retry with other options costs what these options cost, also for items that were never refunded, or that it will add.
 
 Only the latest charge of an item is ever refunded: a delivered result was paid for, even if it is redone later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from fanfold.engine.credits.booking import book
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
@@ -24,6 +26,17 @@ from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.store.rows.money.credits import NewEntry, Unit
 from fanfold.store.store import Transaction
+
+
+@dataclass(frozen=True)
+class NewPrice:
+    """What a task costs with the options of a retry."""
+
+    units: Mapping[str, int]
+    """Amounts by item key."""
+    everywhere: bool
+    """Whether the options become those of the task; otherwise they are those of the retried items."""
+
 
 AT_REST = (*FINISHED_TASKS, None)
 """States in which a task is settled; None stands for its removal."""
@@ -48,7 +61,14 @@ def refund_units(tx: Transaction, row: TaskRow, units: Iterable[Unit], actor: st
 
 
 def charge_retry(
-    tx: Transaction, row: TaskRow, actor: str, stage: str, *, keys: Sequence[str] = (), degraded: bool = False
+    tx: Transaction,
+    row: TaskRow,
+    actor: str,
+    stage: str,
+    *,
+    keys: Sequence[str] = (),
+    degraded: bool = False,
+    new: NewPrice | None = None,
 ) -> None:
     """Charge for a retry, before its items are reset: what was refunded and continues, and done items that are named."""
     if not row.plan.priced:
@@ -58,7 +78,37 @@ def charge_retry(
     again = _going_on(tx, row, refunded, stage, keys, degraded)
     if keys and row.plan.stage(stage).kind is StageKind.EACH:
         again |= tx.reading.known_keys(row.number, stage, keys, (ItemState.DONE,))
-    _charge_again(tx, row, [unit for unit in units if unit.item in again], actor)
+    if new is not None:
+        units, moved = _at_new_price(tx, row, units, stage, keys, new)
+        moved = [unit for unit in moved if unit.item not in again]
+        refund_units(tx, row, moved, actor, say("credits_repriced"))
+        again |= {unit.item for unit in moved} | {unit.item for unit in units if unit.generation < 0}
+    _charge_again(tx, row, [unit for unit in units if unit.item in again and unit.amount], actor)
+
+
+def _at_new_price(
+    tx: Transaction, row: TaskRow, units: Sequence[Unit], stage: str, keys: Sequence[str], new: NewPrice
+) -> tuple[list[Unit], list[Unit]]:
+    """All units with the amounts that hold from now on, and those that are paid at another one and not delivered.
+
+    Items that the new options add have the generation -1: they were never charged.
+    """
+    done, known = _done(tx, row, units), {unit.item for unit in units}
+    candidates = sorted((known | set(new.units)) - {WHOLE_TASK})
+    if new.everywhere:
+        concerned = (known | set(new.units)) - done
+    else:
+        concerned = set(keys) or tx.reading.known_keys(row.number, stage, candidates, (ItemState.FAILED,))
+    changed = [
+        unit._replace(amount=new.units.get(unit.item, 0)) if unit.item in concerned else unit for unit in units
+    ]
+    moved = [
+        before
+        for before, after in zip(units, changed, strict=True)
+        if before.amount != after.amount and not before.is_refunded and before.item not in done
+    ]
+    added = [Unit(item, -1, new.units[item], False) for item in sorted(concerned & set(new.units) - known)]
+    return [*changed, *added], moved
 
 
 def charge_rerun(tx: Transaction, row: TaskRow, actor: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from fanfold.engine.credits.price import price_of_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.queries.task_view import held_of
 from fanfold.engine.tasks.many_items.leftovers import NotReady, remove_retired
@@ -104,7 +105,8 @@ class Commands:
         options, used = self._with_templates(number, options)
         task_options, used_by_task = self._with_templates(number, task_options)
         with self._without_secrets(number, options) as (plain, inputs):
-            redo = Redo(keys, stage, plain, degraded, inputs, task_options, (*used, *used_by_task))
+            price = price_of_retry(self.store, self.pipelines, number, {**(task_options or {}), **(plain or {})})
+            redo = Redo(keys, stage, plain, degraded, inputs, task_options, (*used, *used_by_task), price)
 
             def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
                 return retry(tx, self.pipelines, row, self.actor, redo, noted)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanfold.engine.credits.settling import charge_rerun, charge_retry
+from fanfold.engine.credits.settling import NewPrice, charge_rerun, charge_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.many_items.leftovers import retire
 from fanfold.engine.tasks.many_items.reset_items import LargeReset, Noted, Selection, named, refuse_busy
@@ -41,6 +42,8 @@ class Redo:
     """Options that become the task's own in the same transaction."""
     templates: tuple[UsedTemplate, ...] = ()
     """The versions of templates that the options were made from."""
+    price: Mapping[str, int] | None = None
+    """What the task costs with the changed options, by item key."""
 
 
 def retry(
@@ -64,7 +67,9 @@ def retry(
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
     which = "degraded" if redo.degraded else "failed"
     selection = Selection(wanted, which, redo.keys, overrides, tuple(row.plan.followers(wanted)))
-    charge_retry(tx, row, actor, wanted, keys=redo.keys, degraded=redo.degraded)
+    changed = _as_task_options(row, wanted, redo)
+    price = None if redo.price is None else NewPrice(redo.price, everywhere=bool(changed))
+    charge_retry(tx, row, actor, wanted, keys=redo.keys, degraded=redo.degraded, new=price)
     moved, resetting = _put_back(tx, row, selection, noted)
     if redo.stage and not moved:
         raise IllegalMove(say("nothing_to_redo", task=row.id, stage=wanted))
@@ -76,7 +81,7 @@ def retry(
     values: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None, **resetting}
     if redo.inputs is not None:
         values |= _renew(tx, row, wanted, redo.inputs)
-    values |= _as_task_options(row, wanted, redo)
+    values |= changed
     if compensated(tx, row) or redo.inputs is not None or "options" in values:
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage

@@ -174,7 +174,7 @@ class Making:
         work = PriceWork(kept, dict(wanted.options), dict(wanted.metadata), wanted.owner, keys)
         self.units = priced(self.pipeline, work)
         check_balance(self.store, wanted.owner, self.units)
-        self.plan = replace(self.plan, priced=bool(self.units))
+        self.plan = replace(self.plan, priced=True)
 
     def _start(self) -> dict[str, Any]:
         """The values of a task that starts later."""

@@ -54,6 +54,7 @@ SENTENCES: dict[str, str] = {
         "需要 {price} 积分，而 {owner} 有 {balance}。什么都没有开始。[[发放积分：fanfold credits grant {owner} AMOUNT]]"
     ),
     "credits_again": "重做",
+    "credits_repriced": "按另一价格重做",
     "credits_refunded": "未交付：任务状态为 {state}",
     "credits_refunded_deleted": "未交付：任务已删除",
     "credits_refunded_by_hand": "手动退还",
