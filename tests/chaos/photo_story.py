@@ -151,8 +151,9 @@ class Story:
     def serve(self) -> None:
         """Start the server that the image service calls back."""
         address = urlsplit(self.ours.environment["FANFOLD_PUBLIC_URL"])
-        self.start("serve", MODULE, "--no-workers", "--port", str(address.port), sink=subprocess.DEVNULL)
-        eventually(lambda: is_open(address.port or 0), seconds=120)
+        server = self.start("serve", MODULE, "--no-workers", "--port", str(address.port), sink=subprocess.DEVNULL)
+        eventually(lambda: is_open(address.port or 0) or server.poll() is not None, seconds=300)
+        assert server.poll() is None, "the server has ended"
 
     def run(self, ticks: int, workers: int, tasks: list[ff.Task], limit: float) -> None:
         """Let loops of ticks and workers overlap until all tasks have ended; the service restarts now and then."""

@@ -15,7 +15,7 @@ from tests.s3_server import free_port
 
 TASKS = int(os.environ.get("FANFOLD_CHAOS_PHOTO_TASKS") or (1_000 if FULL else 10))
 """The variable makes a run of `make chaos` shorter, to try it."""
-KILLS = 60 if FULL else 2
+KILLS = max(10, TASKS * 6 // 100) if FULL else 2
 TICKS = 4 if FULL else 2
 SECONDS = 20.0 if FULL else 8.0
 LIMIT = 3.0 * TASKS if FULL else 200.0

@@ -5,6 +5,7 @@ import io
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -60,6 +61,41 @@ def test_what_is_no_picture_fails_with_a_reason(tmp_path: Path, content: bytes, 
         checked("in.png", content, tmp_path / "in", 1_000_000)
     assert refused.value.code == code
     assert "in.png" in refused.value.message
+
+
+def as_bytes(picture: Image.Image, kind: str, **rules: Any) -> bytes:
+    sink = io.BytesIO()
+    picture.save(sink, kind, **rules)
+    return sink.getvalue()
+
+
+def test_pictures_for_print_and_with_palettes_keep_their_colours(tmp_path: Path) -> None:
+    printed = as_bytes(Image.new("CMYK", (40, 30), (0, 255, 255, 0)), "JPEG")
+    with Image.open(checked("a.jpg", printed, tmp_path / "print", 10_000).path) as found:
+        assert found.mode == "RGB"
+        assert found.getpixel((5, 5))[0] > 240 > 20 > found.getpixel((5, 5))[1]
+    drawn = Image.new("RGB", (40, 30), "red").convert("P")
+    clear = drawn.getpixel((0, 0))
+    with Image.open(checked("a.png", as_bytes(drawn, "PNG", transparency=clear), tmp_path / "p", 10_000).path) as found:
+        assert (found.mode, found.getpixel((5, 5))[3]) == ("RGBA", 0)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_of_a_moving_picture_the_first_frame_is_used(tmp_path: Path, kind: str) -> None:
+    frames = [Image.new("RGB", (40, 30), colour) for colour in ("red", "blue")]
+    moving = as_bytes(frames[0], kind, save_all=True, append_images=frames[1:])
+    with Image.open(checked("a", moving, tmp_path / "m", 10_000).path) as found:
+        assert getattr(found, "n_frames", 1) == 1
+        assert found.convert("RGB").getpixel((5, 5))[0] > 240
+
+
+def test_broken_metadata_does_not_make_a_picture_unusable(tmp_path: Path) -> None:
+    rotated = upright_after_rotation()
+    broken = rotated.replace(b"MM\x00*", b"MM\xb0*").replace(b"II*\x00", b"II\xb0\x00")
+    assert broken != rotated
+    found = checked("a.jpg", broken, tmp_path / "in", 10_000)
+    with Image.open(found.path) as picture:
+        assert not picture.getexif()
 
 
 def test_a_url_a_data_uri_and_a_storage_key_are_inputs(

@@ -5,6 +5,7 @@ A photograph carries the place where it was taken, the camera, sometimes a name:
 
 from __future__ import annotations
 
+import struct
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
@@ -35,7 +36,17 @@ def checked(name: str, content: bytes, target: Path, pixels: int) -> Checked:
 
     picture = decoded(name, content, pixels, tuple(FORMATS))
     kind = str(picture.format)
-    upright = ImageOps.exif_transpose(picture)
+    try:
+        upright = ImageOps.exif_transpose(picture)
+    except (
+        SyntaxError,
+        ValueError,
+        KeyError,
+        TypeError,
+        OSError,
+        struct.error,
+    ):  # Broken EXIF says nothing about the picture.
+        upright = picture
     path = target.with_suffix(FORMATS[kind])
     save_plain(upright, path)
     return Checked(path, *upright.size)
@@ -61,22 +72,47 @@ def decoded(name: str, content: bytes, pixels: int, formats: tuple[str, ...] = M
             return picture
     except Image.DecompressionBombError:
         raise ff.Permanent(say_of_photo("bomb", name=name), code="too_many_pixels") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as problem:
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, struct.error) as problem:
         why = "it is no picture" if isinstance(problem, UnidentifiedImageError) else str(problem)
         raise ff.Permanent(say_of_photo("not_decoded", name=name, why=why), code="bad_picture") from None
 
 
 def save_plain(picture: Any, path: Path) -> None:
-    """Write a picture without EXIF, XMP, comments and text; its colour profile stays."""
+    """Write a picture without EXIF, XMP, comments, text and further frames; its colour profile stays."""
     from PIL import Image
 
+    picture, profile = on_screen(picture)
     bare = Image.new(picture.mode, picture.size)
     bare.paste(picture)
-    if picture.mode == "P" and picture.palette is not None:
-        bare.putpalette(picture.palette)
     rules: dict[str, Any] = {"quality": 95} if path.suffix in (".jpg", ".webp") else {}
-    if profile := picture.info.get("icc_profile"):
+    if profile:
         rules["icc_profile"] = profile
-    if path.suffix == ".jpg" and bare.mode not in ("RGB", "L", "CMYK"):
+    if path.suffix == ".jpg" and bare.mode not in ("RGB", "L"):
         bare = bare.convert("RGB")
     bare.save(path, **rules)
+
+
+def on_screen(picture: Any) -> tuple[Any, bytes | None]:
+    """A picture in colours that every service and browser knows, and the colour profile that belongs to it.
+
+    Pictures for print (CMYK) become RGB, by their own profile if they have one. A palette becomes the colours that it names,
+    with what is transparent in it.
+    """
+    profile = picture.info.get("icc_profile") or None
+    if picture.mode in ("P", "PA"):
+        return picture.convert("RGBA" if picture.has_transparency_data else "RGB"), profile
+    if picture.mode not in ("CMYK", "YCbCr", "LAB", "HSV"):
+        return picture, profile
+    if profile is not None and (converted := _by_profile(picture, profile)) is not None:
+        return converted, None
+    return picture.convert("RGB"), None
+
+
+def _by_profile(picture: Any, profile: bytes) -> Any:
+    """The picture in sRGB; None if its profile cannot be used."""
+    from PIL import ImageCms
+
+    try:
+        return ImageCms.profileToProfile(picture, BytesIO(profile), ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError):
+        return None

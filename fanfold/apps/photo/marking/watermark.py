@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,13 @@ def marked(picture: Any, mark: Mark) -> Any:
 
 
 def _text(text: str, height: int, opacity: int) -> Any:
-    """White letters with a dark outline, readable on any ground. The letters are ``height`` high."""
+    """White letters with a dark outline, readable on any ground. The letters are at least ``height`` high."""
     from PIL import Image, ImageDraw
 
     font = font_for(text, height)
+    _, top, _, bottom = font.getbbox(text)
+    if 0 < bottom - top < height:  # The size of a font is more than the height of its letters.
+        font = font_for(text, math.ceil(height * height / (bottom - top)))
     outline = max(1, round(height * OUTLINE_SHARE))
     left, top, right, bottom = font.getbbox(text, stroke_width=outline)
     layer = Image.new("RGBA", (max(1, round(right - left)), max(1, round(bottom - top))))

@@ -13,10 +13,13 @@ PNG_KEYWORD = "XML:com.adobe.xmp"
 QUALITY = {"JPEG": 92, "WEBP": 90, "AVIF": 80}
 
 
-def encoded(picture: Any, kind: str, packet: bytes) -> bytes:
-    """The bytes of a file with the XMP packet. PNG has it in an iTXt chunk, which Pillow's argument `xmp` does not write."""
+def encoded(picture: Any, kind: str, packet: bytes, profile: bytes | None = None) -> bytes:
+    """The bytes of a file with the XMP packet and a colour profile.
+
+    PNG has the packet in an iTXt chunk, which Pillow's argument `xmp` does not write.
+    """
     name, _ = FORMATS[kind]
-    rules: dict[str, Any] = {}
+    rules: dict[str, Any] = {"icc_profile": profile} if profile else {}
     if name == "PNG":
         from PIL.PngImagePlugin import PngInfo
 
@@ -25,7 +28,7 @@ def encoded(picture: Any, kind: str, packet: bytes) -> bytes:
         rules["pnginfo"] = info
     else:
         rules |= {"xmp": packet, "quality": QUALITY[name]}
-    if name == "JPEG" and picture.mode not in ("RGB", "L", "CMYK"):
+    if name == "JPEG" and picture.mode not in ("RGB", "L"):
         picture = picture.convert("RGB")
     sink = BytesIO()
     picture.save(sink, name, **rules)

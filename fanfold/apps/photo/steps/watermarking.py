@@ -8,7 +8,7 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.photo import configuration
-from fanfold.apps.photo.inputs.checking import decoded
+from fanfold.apps.photo.inputs.checking import decoded, on_screen
 from fanfold.apps.photo.marking.provenance import Label, xmp
 from fanfold.apps.photo.marking.watermark import Mark, marked
 from fanfold.apps.photo.marking.writing import FORMATS, encoded
@@ -20,10 +20,10 @@ def watermarked(item: ff.ItemWork[Any, Any]) -> dict[str, Any]:
     """The state data of the picture, with the marked picture before the unmarked one."""
     settings, wishes, given = configuration.load(), Wishes.read(item.options), item.input
     first, *others = given["images"]
-    picture = decoded(first["file"].name, first["file"].read_bytes(), settings.pixels)
+    picture, profile = on_screen(decoded(first["file"].name, first["file"].read_bytes(), settings.pixels))
     final = marked(picture, _mark(wishes.mark, settings))
     label = Label(f"{item.task_id}-{item.key}", settings.producer, from_picture=given["before"] is not None)
-    content = encoded(final, wishes.format, xmp(label))
+    content = encoded(final, wishes.format, xmp(label), profile)
     file = item.write(f"{item.key}{FORMATS[wishes.format][1]}", content)
     images = [
         {"file": file, "label": "watermarked", "kind": "result"},
