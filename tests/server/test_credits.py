@@ -93,3 +93,18 @@ def test_the_page_shows_balances_and_entries_and_grants_once(shop: Installation)
         wrong = page.post("/credits/grant", data=form | {"amount": "1.5", "key": "page-2"})
         assert wrong.status_code == 422
         assert "whole number" in wrong.text
+
+
+@pytest.mark.one_database
+def test_the_gallery_says_what_a_task_costs_and_what_was_refunded(shop: Installation) -> None:
+    made = batch("album", tolerate=9)
+    made.view = "images"
+    made.price(lambda work: ff.Price(per_item=5))
+    shop.know(made)
+    shop.client.credits.grant("ann", 10)
+    task = shop.client.submit(made, items=["a", "bad"], owner="ann")
+    shop.work()
+    server = Asker(shop)
+    with server.client:
+        page = server.client.get(f"/tasks/{task.id}/pictures")
+    assert "credits 5 · refunded 5" in " ".join(page.text.split())

@@ -40,6 +40,8 @@ SENTENCES: dict[str, str] = {
     "scene_long": "场景超过 {most} 个字符。请缩短。",
     "scene_braces": "场景的 `{name}` 不是文字，或其中的花括号没有括住名称。",
     "scene_table": "场景的 `{name}` 不是对象。",
+    "scene_paid": "场景不能设置 {name}，因为它决定费用。请在 fanfold.toml 中随服务设置。",
+    "private_key": "{key} 位于对象存储的私有部分，那里是尚未发布的图片。",
     "scene_unused": "场景给出了 {name} 的默认值，但没有这个占位符。",
     "not_asked": "没有询问 {service}：{why:bare}。",
     "unreachable": "无法连接 {service}：{why:bare}。",

@@ -49,6 +49,8 @@ ENGLISH: dict[str, str] = {
     "scene_long": "The scene has more than {most} characters. Shorten it.",
     "scene_braces": "`{name}` of the scene is not text, or has braces that do not enclose a name.",
     "scene_table": "`{name}` of the scene is not an object.",
+    "scene_paid": "A scene cannot set {name}, because it decides what is paid. Set it with the service in fanfold.toml.",
+    "private_key": "{key} is in the private part of the object storage, which holds pictures that are not published yet.",
     "scene_unused": "The scene has a default for {name}, but no such placeholder.",
     # Services.
     "not_asked": "{service} was not asked: {why:bare}.",

@@ -141,6 +141,10 @@ def test_a_key_cannot_leave_its_storage(tmp_path: Path) -> None:
     settings = configuration.PhotoSettings(output=str(tmp_path / "store"))
     with pytest.raises(ff.Permanent):
         read("../secret.png", tmp_path, settings)
+    (tmp_path / "store" / "private").mkdir()
+    (tmp_path / "store" / "private" / "a.png").write_bytes(picture_bytes(1))
+    with pytest.raises(ff.Permanent, match="not published yet"):
+        read("private/a.png", tmp_path, settings)
     with pytest.raises(ff.Permanent) as large:
         read(DATA, tmp_path, configuration.PhotoSettings(input_bytes=10))
     assert "larger than" in large.value.message

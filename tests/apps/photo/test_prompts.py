@@ -46,8 +46,12 @@ def test_what_cannot_become_a_prompt_says_why(words: str, scene: str, given: lis
 
 
 @pytest.mark.parametrize(
-    "body", [{"prompt": ""}, {"prompts": "x"}, 17, {"prompt": "x", "parameters": {"mood": "a"}}, [1]]
-)
+    "body",
+    [
+        {"prompt": ""}, {"prompts": "x"}, 17, {"prompt": "x", "parameters": {"mood": "a"}}, [1],
+        {"prompt": "x", "request": {"n": 10}}, {"prompt": "x", "request": {"model": "dearest"}},
+    ],
+)  # fmt: skip
 def test_a_bad_scene_is_not_saved(body: Any) -> None:
     assert list(mistakes(body))
 
@@ -63,6 +67,21 @@ def test_a_scene_is_used_by_its_name_and_stays_as_it_was(engine: Engine, images:
     assert [use.task for use in engine.client.templates.tasks("scene", "studio")] == [task.id]
     with pytest.raises(ff.BadTemplate):
         engine.client.templates.save("scene", "bad", {"prompt": ""})
+
+
+@pytest.mark.parametrize("service", ["replicate", "fal", "openai"])
+def test_what_the_operator_sets_with_a_service_is_not_changed_by_a_scene(
+    engine: Engine, images: ImageServer, folder: Path, service: str
+) -> None:
+    """Anybody may write a scene; who pays decides about quality and number."""
+    with (folder / "fanfold.toml").open("a") as file:
+        file.write(f'\n[photo.services.{service}.parameters]\nquality = "low"\n')
+    scene = json.dumps({"prompt": "{prompt}", "request": {"quality": "high", "style": "flat"}})
+    engine.submit(photo, options={"prompt": "a hat", "scene": scene, "service": service})
+    engine.run()
+    [asked] = images.asked
+    given = asked.get("input", asked)
+    assert (given["quality"], given["style"]) == ("low", "flat")
 
 
 def test_scenes_are_listed_shown_saved_and_deleted_on_the_command_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.photo.configuration import PhotoSettings
-from fanfold.apps.photo.output.places import opened
+from fanfold.apps.photo.output.places import PRIVATE, opened
 from fanfold.apps.photo.sentences import say_of_photo
 from fanfold.outside.addresses import Allowed
 from fanfold.outside.download import Limits, download
@@ -72,6 +72,8 @@ def _stored(key: str, settings: PhotoSettings) -> bytes:
     """An object of the configured folder or bucket."""
     if not settings.output:
         raise ff.Permanent(say_of_photo("no_storage", key=key[:SHOWN]), code="bad_input")
+    if key.split("/", maxsplit=1)[0] == PRIVATE:
+        raise ff.Permanent(say_of_photo("private_key", key=key[:SHOWN]), code="bad_input")
     content = opened(settings.output).get(key)
     if content is None:
         raise ff.Permanent(say_of_photo("no_such_key", key=key[:SHOWN]), code="bad_input")

@@ -20,6 +20,8 @@ BRACES = re.compile(r"[{}]")
 KNOWN = ("prompt", "negative", "parameters", "request", "title")
 PROMPT = "prompt"
 """The placeholder of a person's own words."""
+PAID = ("model", "version", "n", "num_images", "num_outputs", "batch_size", "webhook", "webhook_url", "fal_webhook")
+"""Parameters that decide what is paid for, or who is told: only the operator sets them, with the service."""
 LONGEST = 20_000
 EXAMPLE = '{\n  "prompt": "{prompt}, in a bright studio, {mood} mood",\n  "parameters": {"mood": "calm"}\n}'
 
@@ -66,6 +68,8 @@ def _bad_tables(body: dict[str, Any]) -> Iterator[str]:
         if not isinstance(body.get(name, {}), dict):
             yield say_of_photo("scene_table", name=name)
             return
+    for name in sorted(set(body.get("request", {})) & set(PAID)):
+        yield say_of_photo("scene_paid", name=name)
     used = set(PLACE.findall(body["prompt"])) | set(PLACE.findall(str(body.get("negative", ""))))
     for name in sorted(set(body.get("parameters", {})) - used):
         yield say_of_photo("scene_unused", name=str(name))

@@ -104,9 +104,9 @@ class ComfyUI(Service):
 
 def filled(workflow: Any, order: Order, names: list[str]) -> Any:
     """The workflow with the prompt, the seed and the names of the input pictures in their places."""
-    values: dict[str, Any] = {"%prompt%": order.prompt, "%negative%": order.negative, "%seed%": order.seed}
+    values: dict[str, Any] = {f"%{name}%": value for name, value in order.parameters.items()}
+    values |= {"%prompt%": order.prompt, "%negative%": order.negative, "%seed%": order.seed}
     values |= {f"%image{'' if number == 0 else number + 1}%": name for number, name in enumerate(names)}
-    values |= {f"%{name}%": value for name, value in order.parameters.items()}
     if isinstance(workflow, dict):
         return {name: filled(value, order, names) for name, value in workflow.items()}
     if isinstance(workflow, list):

@@ -28,7 +28,7 @@ class Fal(Service):
         return noted({"id": str(answer["request_id"]), **named})
 
     def _input(self, order: Order) -> dict[str, Any]:
-        given = {"num_images": 1, **self.settings.parameters, **order.parameters}
+        given = {**order.parameters, "num_images": 1, **self.settings.parameters}
         given |= {"prompt": order.prompt, "seed": order.seed}
         if order.negative:
             given["negative_prompt"] = order.negative

@@ -16,8 +16,8 @@ class OpenAIImages(Service):
 
     def start(self, order: Order, key: str, wake: str | None) -> Job:
         """POST and wait for the picture."""
-        given = {"model": self.settings.model, "n": 1, **self.settings.parameters, **order.parameters}
-        given["prompt"] = order.prompt
+        given = {**order.parameters, "n": 1, **self.settings.parameters}
+        given |= {"model": self.settings.model, "prompt": order.prompt}
         if order.images:
             field = self.settings.image_field or "image[]"
             files = [(field, image.name, image.read(), image.media_type) for image in order.images]

@@ -34,7 +34,7 @@ class Replicate(Service):
         return self._job(self.requests.start(path, body, key=key))
 
     def _input(self, order: Order) -> dict[str, Any]:
-        given = {**self.settings.parameters, **order.parameters, "prompt": order.prompt, "seed": order.seed}
+        given = {**order.parameters, **self.settings.parameters, "prompt": order.prompt, "seed": order.seed}
         if order.negative:
             given["negative_prompt"] = order.negative
         if order.images:

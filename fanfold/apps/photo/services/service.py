@@ -56,6 +56,7 @@ class Order:
     negative: str = ""
     images: tuple[InputImage, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
+    """Parameters of the scene. What the operator sets with the service comes first: it decides what is paid."""
 
 
 @dataclass(frozen=True)

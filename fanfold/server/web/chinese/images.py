@@ -3,6 +3,7 @@
 WORDS: dict[str, str] = {
     "Pictures": "图片",
     "without watermark": "无水印",
+    "refunded {count}": "已退还 {count}",
     "Prompt": "提示词",
     "Service": "服务",
     "Seed": "种子",

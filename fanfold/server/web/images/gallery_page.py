@@ -10,6 +10,7 @@ from starlette.responses import Response
 from fanfold.engine.client import Client
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.money.credits import Kind as CreditKind
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.views.images import pictures_in
@@ -41,7 +42,15 @@ def show(
     shown = [_furthest(client, task, stages, item) for item in items[:AT_ONCE]]
     total = next((one.total for one in task.stages if stages and one.name == stages[0]), 0)
     values: dict[str, Any] = {"shown": shown, "more": more, "total": total, "forms": forms_of(client, task)}
+    values["credits"] = _credits(client, task)
     return page(request, "pictures.html", access, task=task, **values)
+
+
+def _credits(client: Client, task: Task) -> dict[str, int] | None:
+    """What the task costs its owner in credits, and what was refunded; None if nothing was charged."""
+    booked = client.credits.entries(task=task.id, limit=1_000)
+    refunded = sum(one.amount for one in booked if one.kind is CreditKind.REFUND)
+    return {"cost": -sum(one.amount for one in booked), "refunded": refunded} if booked else None
 
 
 def has_gallery(task: Task, view: str) -> bool:

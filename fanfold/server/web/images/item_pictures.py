@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from fanfold.engine.client import Client
 from fanfold.model.item import ItemDetail
+from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.views.images import ALTERNATIVE, UNMARKED, Picture, before_of, facts_of, pictures_in
 from fanfold.server.app_state import AppState
@@ -23,7 +24,27 @@ def picture_values(
     if view_of(place.pipelines, task) != VIEW or not pictures_in(detail.output):
         return {"pictures": None}
     redo = redo_of(client, task, {"key": detail.item.key, "column": "", "row": ""}) if may_change else None
-    return {"pictures": told(task, detail) | {"redo": redo}}
+    found = told(task, detail)
+    return {"pictures": found | {"redo": redo, "steps": steps_of(client, task, detail.item.key, found["facts"])}}
+
+
+def steps_of(client: Client, task: Task, key: str, facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stages that an item has passed, each with its state and how long it took.
+
+    The first one took as long as the output says, because waiting for a service is most of it; each later one took from the
+    end of the one before.
+    """
+    steps: list[dict[str, Any]] = []
+    before = None
+    for stage in (one.name for one in task.stages if one.kind == Kind.EACH and one.total):
+        for item in client.items(task.id, stage=stage, keys=[key], limit=1):
+            seconds = facts.get("seconds") if before is None else None
+            since = before or item.started_at
+            if seconds is None and since is not None and item.finished_at is not None:
+                seconds = max(0.0, (item.finished_at - since).total_seconds())
+            steps.append({"name": stage, "state": item.state.value, "seconds": seconds})
+            before = item.finished_at
+    return steps
 
 
 def told(task: Task, detail: ItemDetail) -> dict[str, Any]:
