@@ -65,7 +65,7 @@ def test_a_person_looks_at_pictures_and_makes_one_again(
         expect(page.locator(".gallery figure")).to_have_count(4)
         expect(page.locator(".gallery figure img")).to_have_count(3)
         expect(page.locator(".gallery figure").nth(2)).to_contain_text("withheld the picture")
-        page.wait_for_function("[...document.images].every((one) => one.complete && one.naturalWidth > 0)")
+        eventually(lambda: page.evaluate("[...document.images].every((one) => one.complete && one.naturalWidth > 0)"))
         fits(page, "photo-gallery")
         with page.expect_download() as archive:
             page.get_by_role("link", name="All pictures").click()

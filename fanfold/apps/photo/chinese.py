@@ -68,6 +68,8 @@ SENTENCES: dict[str, str] = {
     "no_font": "本机没有字体包含水印 {text!r} 的全部字符。请安装一种，例如 fonts-noto-cjk，或在 {variable} 中指明字体文件。",
     "no_mark_image": "水印应为图片，但 fanfold.toml 的 [photo] 中没有 `watermark_image`。",
     "bad_mark": "水印 {path} 不是图片。",
+    "no_c2pa": "为图片签名（[photo] 的 `c2pa_certificate`）需要附加组件 c2pa[[：pip install 'fanfold[c2pa]']]。",
+    "not_signed": "无法为图片签名（C2PA）：{why:bare}。",
     "not_whole": "{name} 没有完整保存。",
     "no_label": "{name} 没有注明由 AI 生成，因此没有发布。",
     "redone": "{count} 张图片将重新生成",

@@ -92,6 +92,11 @@ class PhotoSettings:
     watermark_image: str = ""
     producer: str = ""
     """The name or code of the provider for the label of GB 45438-2025."""
+    c2pa_certificate: str = ""
+    """Without one, pictures are not signed."""
+    c2pa_key: str = ""
+    c2pa_algorithm: str = "es256"
+    c2pa_timestamps: str = ""
     services: Mapping[str, ServiceSettings] = field(default_factory=dict)
 
     def chosen(self, name: str = "") -> ServiceSettings:
@@ -119,6 +124,10 @@ MEANINGS = {
     "pixels": "The largest picture, in pixels.",
     "watermark_image": "A picture, such as a logo in PNG, that is the watermark of tasks with the option `watermark=image`.",
     "producer": "Name or code of the provider, for the metadata label of GB 45438-2025.",
+    "c2pa_certificate": "File with a certificate chain in PEM; with it, pictures are signed (C2PA, extra `c2pa`).",
+    "c2pa_key": "File with the private key of the certificate, in PEM.",
+    "c2pa_algorithm": "The algorithm of the key: `es256`, `es384`, `es512`, `ps256`, `ps384`, `ps512` or `ed25519`.",
+    "c2pa_timestamps": "URL of a time stamp authority; empty for none.",
 }
 SERVICE_MEANINGS = {
     "protocol": "The protocol it speaks: `replicate`, `fal`, `comfyui` or `openai`.",

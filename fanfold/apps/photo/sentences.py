@@ -85,6 +85,8 @@ ENGLISH: dict[str, str] = {
     ),
     "no_mark_image": "The watermark is to be a picture, but `watermark_image` in [photo] of fanfold.toml names none.",
     "bad_mark": "The watermark {path} is not a picture.",
+    "no_c2pa": "Signing pictures (`c2pa_certificate` in [photo]) needs the extra c2pa[[: pip install 'fanfold[c2pa]']].",
+    "not_signed": "The picture cannot be signed (C2PA): {why:bare}.",
     "not_whole": "{name} was not stored completely.",
     "no_label": "{name} does not say that AI made it, so it was not published.",
     # Actions.

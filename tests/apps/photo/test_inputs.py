@@ -73,11 +73,12 @@ def test_pictures_for_print_and_with_palettes_keep_their_colours(tmp_path: Path)
     printed = as_bytes(Image.new("CMYK", (40, 30), (0, 255, 255, 0)), "JPEG")
     with Image.open(checked("a.jpg", printed, tmp_path / "print", 10_000).path) as found:
         assert found.mode == "RGB"
-        assert found.getpixel((5, 5))[0] > 240 > 20 > found.getpixel((5, 5))[1]
+        red, green, _ = found.resize((1, 1)).tobytes()
+        assert red > 240 > 20 > green
     drawn = Image.new("RGB", (40, 30), "red").convert("P")
     clear = drawn.getpixel((0, 0))
     with Image.open(checked("a.png", as_bytes(drawn, "PNG", transparency=clear), tmp_path / "p", 10_000).path) as found:
-        assert (found.mode, found.getpixel((5, 5))[3]) == ("RGBA", 0)
+        assert (found.mode, found.getextrema()[3]) == ("RGBA", (0, 0))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
@@ -86,7 +87,7 @@ def test_of_a_moving_picture_the_first_frame_is_used(tmp_path: Path, kind: str) 
     moving = as_bytes(frames[0], kind, save_all=True, append_images=frames[1:])
     with Image.open(checked("a", moving, tmp_path / "m", 10_000).path) as found:
         assert getattr(found, "n_frames", 1) == 1
-        assert found.convert("RGB").getpixel((5, 5))[0] > 240
+        assert found.convert("RGB").resize((1, 1)).tobytes()[0] > 240
 
 
 def test_broken_metadata_does_not_make_a_picture_unusable(tmp_path: Path) -> None:

@@ -29,9 +29,14 @@ class Label:
     """Whether a photograph was the starting point."""
 
 
+def source_type(label: Label) -> str:
+    """How the picture came to be, in the words of IPTC."""
+    return EDITED_TYPE if label.from_picture else SOURCE_TYPE
+
+
 def xmp(label: Label) -> bytes:
     """The XMP packet of a picture."""
-    kind = EDITED_TYPE if label.from_picture else SOURCE_TYPE
+    kind = source_type(label)
     aigc = {
         "Label": AI_MADE,
         "ContentProducer": label.producer,

@@ -10,6 +10,7 @@ import fanfold as ff
 from fanfold.apps.photo import configuration
 from fanfold.apps.photo.inputs.checking import decoded, on_screen
 from fanfold.apps.photo.marking.provenance import Label, xmp
+from fanfold.apps.photo.marking.signing import signed
 from fanfold.apps.photo.marking.watermark import Mark, marked
 from fanfold.apps.photo.marking.writing import FORMATS, encoded
 from fanfold.apps.photo.options import IMAGE_MARK, Wishes
@@ -23,7 +24,7 @@ def watermarked(item: ff.ItemWork[Any, Any]) -> dict[str, Any]:
     picture, profile = on_screen(decoded(first["file"].name, first["file"].read_bytes(), settings.pixels))
     final = marked(picture, _mark(wishes.mark, settings))
     label = Label(f"{item.task_id}-{item.key}", settings.producer, from_picture=given["before"] is not None)
-    content = encoded(final, wishes.format, xmp(label), profile)
+    content = signed(encoded(final, wishes.format, xmp(label), profile), wishes.format, label, settings)
     file = item.write(f"{item.key}{FORMATS[wishes.format][1]}", content)
     images = [
         {"file": file, "label": "watermarked", "kind": "result"},
