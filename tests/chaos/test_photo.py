@@ -53,5 +53,8 @@ def test_pictures_are_paid_once_and_refunded_once(database_url: str, tmp_path: P
     )
     if ticks:
         longest = f"the longest took {max(story.ticks):.1f} s of {SECONDS:g} s, its process {max(story.whole):.1f} s"
-        seen += f"; {told['ticks']} whole ticks, {longest}; {told['cut']} more ended without a report"
+        seen += f"; {told['ticks']} whole ticks, {longest}; {told['late']} took longer; "
+        seen += f"{told['cut']} more ended without a report"
     note(Finding(f"Pictures, driven by {driven}", kind_of(database_url), PROMISED, seen))
+    late = [seconds for seconds in story.ticks if seconds > SECONDS]
+    assert late == [], f"{len(late)} of {len(story.ticks)} ticks took longer than {SECONDS:g} s"
