@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     mutant(
         "a retry after a refund is charged",
-        Edit(REDO, "    charge_retry(tx, row, actor, wanted, keys=redo.keys, degraded=redo.degraded)\n", ""),
+        Edit(REDO, "    charge_retry(tx, row, actor, wanted, keys=redo.keys, degraded=redo.degraded, new=price)\n", ""),
         by="sqlite",
         test=f"{TESTS}::test_a_failed_task_costs_nothing_and_its_retry_is_charged_under_a_new_generation",
     ),

@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     mutant(
         "other options for the first step are the task's own",
-        Edit(REDOING, "    values |= _as_task_options(row, wanted, redo)\n", ""),
+        Edit(REDOING, "    values |= changed\n", ""),
         test="engine/test_commands.py::test_other_options_for_the_first_step_are_the_tasks_own[sqlite]",
     ),
     mutant(
