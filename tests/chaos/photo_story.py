@@ -226,6 +226,5 @@ def check(story: Story, tasks: list[ff.Task]) -> dict[str, int]:
     assert calls["forged 204"] == 0, "a forged call woke something"
     told.update({name: calls[f"{name} 204"] for name in ("early", "done")}, forged=calls["forged 404"])
     late = sum(seconds > story.seconds for seconds in story.ticks)
-    found = {"jobs": len(story.images.jobs), "ticks": len(story.ticks), "late": late, "cut": story.cut}
-    found["killed"] = story.killed
-    return dict(told) | found
+    told.update(jobs=len(story.images.jobs), ticks=len(story.ticks), late=late, cut=story.cut, killed=story.killed)
+    return dict(told)

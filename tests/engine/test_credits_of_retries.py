@@ -41,7 +41,7 @@ def album(shop: Installation) -> ff.Pipeline:
     def draw(item: ff.ItemWork) -> str:
         if item.key in item.options.get("bad", ()):
             raise ff.Permanent("blurred")
-        return item.options.get("model", "cheap")
+        return str(item.options.get("model", "cheap"))
 
     @made.merge
     def bind(task: ff.TaskWork, results: ff.Results) -> list[str]:
