@@ -99,9 +99,7 @@ def _at_new_price(
         concerned = (known | set(new.units)) - done
     else:
         concerned = set(keys) or tx.reading.known_keys(row.number, stage, candidates, (ItemState.FAILED,))
-    changed = [
-        unit._replace(amount=new.units.get(unit.item, 0)) if unit.item in concerned else unit for unit in units
-    ]
+    changed = [unit._replace(amount=new.units.get(unit.item, 0)) if unit.item in concerned else unit for unit in units]
     moved = [
         before
         for before, after in zip(units, changed, strict=True)
