@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.apps.pdf.test_textlayer import PROSE, converted
-from tests.apps.pdf.writing import LEFT, Sheet
+from tests.apps.pdf.writing import BODY, LEFT, Sheet
 
 
 def headings_of(path: Path, *sheets: Sheet) -> list[str]:
@@ -84,3 +84,64 @@ def test_where_most_of_a_page_is_bold_nothing_stands_out_by_it(tmp_path: Path) -
     for number in range(8):
         sheet.lines([f"A bold statement without a full stop number {number}"], font="B", lead=34)
     assert headings_of(tmp_path / "a.pdf", sheet) == []
+
+
+@pytest.mark.parametrize("font", ["T", "I"])
+def test_titles_in_a_face_of_their_own_are_found(tmp_path: Path, font: str) -> None:
+    sheet = set_with(("Where foxes live", font, 12), ("What foxes eat", font, 12))
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# Where foxes live", "# What foxes eat"]
+
+
+def test_titles_in_a_colour_of_their_own_are_found_without_white_space_above(tmp_path: Path) -> None:
+    sheet = Sheet()
+    for title in ("Where foxes live", "What foxes eat"):
+        sheet.operators.append("0 0.4 0.8 rg")
+        sheet.lines([title])
+        sheet.operators.append("0 g")
+        sheet.paragraph(PROSE)
+    found = headings_of(tmp_path / "a.pdf", Sheet(), sheet)
+    assert found == ["# Where foxes live", "# What foxes eat"]
+
+
+def test_underlined_titles_are_found_and_underlined_words_are_not(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    for text, end in (("Where foxes live", LEFT + 7.4 * BODY), ("Foxes live in the north and the south", LEFT + 30)):
+        sheet.operators.append(f"0.5 w {LEFT} {sheet.y - 2} m {end} {sheet.y - 2} l S")
+        sheet.lines([text], lead=20)
+        sheet.paragraph(PROSE)
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# Where foxes live"]
+
+
+def test_centred_titles_are_found_if_there_are_several(tmp_path: Path) -> None:
+    def made(*titles: str) -> Sheet:
+        sheet = Sheet()
+        sheet.paragraph(PROSE)
+        for title in titles:
+            sheet.y -= 12
+            sheet.text(260, sheet.y, title)
+            sheet.y -= 26
+            sheet.paragraph(PROSE)
+        return sheet
+
+    assert headings_of(tmp_path / "a.pdf", made("On foxes", "On birds")) == ["# On foxes", "# On birds"]
+    assert headings_of(tmp_path / "b.pdf", made("All is vanity")) == []
+
+
+@pytest.mark.parametrize("text", ["Total: 1,204.50 EUR", "Note 3: foxes"])
+def test_a_label_with_a_value_is_no_heading(tmp_path: Path, text: str) -> None:
+    assert headings_of(tmp_path / "a.pdf", set_with((text, "B", 12))) == []
+
+
+def test_terms_above_indented_definitions_are_no_headings(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    for term in ("Red fox", "Grey fox"):
+        sheet.lines([term], font="B")
+        sheet.paragraph(PROSE, x=LEFT + 20)
+    assert headings_of(tmp_path / "a.pdf", sheet) == []
+
+
+def test_definitions_is_a_heading_and_definition_3_is_none(tmp_path: Path) -> None:
+    sheet = set_with(("Definitions", "B", 12), ("Definition 3", "B", 12))
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# Definitions"]

@@ -1,8 +1,8 @@
 """Pieces of text are put into lines, columns and blocks as a reader would."""
 
+from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, layout
 from fanfold.apps.pdf.markdown.blocks import Block
-from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.markdown_writer import markdown
 from fanfold.apps.pdf.markdown.pieces import Piece, Table

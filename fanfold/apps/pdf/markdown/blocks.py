@@ -26,6 +26,7 @@ _BULLET = re.compile(r"([•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔�
 _DASH = re.compile(r"([-–—*·])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)])\s+(?=\S)")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』）]*$")
+_INNER_END = re.compile(r"[.,;!?]\s")
 _LABEL = re.compile(r"[^\W\d][^:.;,]{1,30}:\s|\d+(?:[.-]\d+)+\.?\s")
 _LEADING = re.compile(r"\[?(\d{1,3})\]?\s")
 _RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
@@ -87,8 +88,9 @@ def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Runs of lines with the same size and style, one leading apart."""
     leading = _leading(lines)
     run: list[Line] = []
+    right = max((line.x1 for line in lines), default=0.0)
     for line in lines:
-        if run and (_breaks(run[-1], line, leading) or _turns_capital(run, line)):
+        if run and (_breaks(run[-1], line, leading) or _turns_capital(run, line) or _turns_face(run, line, right)):
             yield run
             run = []
         run.append(line)
@@ -147,6 +149,20 @@ def _turns_capital(run: list[Line], line: Line) -> bool:
     if line.text.isupper():
         return not run[-1].text.isupper() and len(line.text) > 8 and _ENDS_SENTENCE.search(run[-1].text) is not None
     return len(run[0].text) > 8 and all(above.text.isupper() for above in run)
+
+
+def _turns_face(run: list[Line], line: Line, right: float) -> bool:
+    """Whether a title in a face of its own, or underlined, ends here, or begins where a sentence has ended."""
+    own, before = _faces(line), _faces(run[-1])
+    if not own.isdisjoint(before) or line.text[:1].islower() or not _fits(run[-1], line, right):
+        return False
+    if _ENDS_SENTENCE.search(run[-1].text):
+        return True
+    return all(own.isdisjoint(_faces(above)) and not _INNER_END.search(above.text) for above in run)
+
+
+def _faces(line: Line) -> set[tuple[str, bool]]:
+    return {(piece.face, piece.underline is not None) for piece in line.pieces}
 
 
 def _fits(above: Line, below: Line, right: float) -> bool:

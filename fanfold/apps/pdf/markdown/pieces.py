@@ -17,7 +17,7 @@ _MONO = re.compile(
     re.IGNORECASE,
 )
 _ITALIC = re.compile(
-    r"italic|oblique|slanted|[a-z]{2}(?:ti|sl|bxti|bxsl|itt)\d|kursiv|-it$|-ital|-bi$|-i$|^(?:[a-z]{6}\+)?lin\w+?ti$",
+    r"italic|oblique|slanted|[a-z]{2}(?:ti|sl|bxti|bxsl|itt)\d|kursiv|-it(?![a-z])|-ital|-bi(?![a-z])|-i(?![a-z])|^(?:[a-z]{6}\+)?lin\w+?ti$",
     re.IGNORECASE,
 )
 BOLD, ITALIC, MONO, SUP, SUB = 1, 2, 4, 8, 16
@@ -44,6 +44,10 @@ class Piece:
     """Left, top, right and bottom on the displayed page, if the piece was turned or levelled."""
     tagged_level: int = 0
     """Level of the heading that the document's own structure says it is part of; 0 if it says nothing of the kind."""
+    face: str = ""
+    """Font and colour; empty if not known."""
+    underline: tuple[float, float] | None = None
+    """Start and end of the rule drawn right below it."""
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
+from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
-from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading.angles import displayed

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
-from fanfold.apps.pdf.markdown import blocks, layout
-from fanfold.apps.pdf.markdown.headings import Headings
+from fanfold.apps.pdf.heads.headings import Headings
+from fanfold.apps.pdf.markdown import layout
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
@@ -159,12 +159,11 @@ def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tu
     cells = {id(table): finding.held(table, raw.pieces) for table in tables}
     held = {id(piece) for pieces in cells.values() for piece in pieces}
     free = [piece for piece in raw.pieces if id(piece) not in held]
-    for column in layout.columns([*free, *tables]):
-        for block in headings.mark(blocks.group(column), raw.number):
-            if block.table is not None:
-                yield from ((line, False) for line in cell_lines(block.table, cells[id(block.table)]))
-            else:
-                yield from ((line, block.kind == "heading") for line in block.lines)
+    for block in headings.mark_columns(layout.columns([*free, *tables]), raw.number):
+        if block.table is not None:
+            yield from ((line, False) for line in cell_lines(block.table, cells[id(block.table)]))
+        else:
+            yield from ((line, block.kind == "heading") for line in block.lines)
     for group in raw.turned:
         yield from ((line, False) for column in layout.columns(group.pieces) for line in column)
 

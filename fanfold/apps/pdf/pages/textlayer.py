@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
+from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, footnotes, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
-from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
@@ -122,7 +122,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block
     taken = {id(piece) for table in tables for piece in finding.held(table, raw.pieces)}
     free = [piece for piece in raw.pieces if id(piece) not in taken]
     columns, notes = footnotes.take(layout.columns([*free, *tables]), headings.body)
-    found = [block for column in columns for block in headings.mark(blocks.group(absorb(column)), raw.number)]
+    found = list(headings.mark_columns(map(absorb, columns), raw.number))
     # Text at another angle does not fit between the lines of the page, so it follows them.
     aside = (column for group in raw.turned for column in layout.columns(group.pieces))
     return [*found, *(block for column in aside for block in blocks.group(column)), *notes]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fanfold.apps.pdf.markdown.pieces import Rules
+from fanfold.apps.pdf.markdown.pieces import Piece, Rules
 
 # A page with more lines is a drawing.
 _MOST = 4000
@@ -14,6 +15,10 @@ _SHORTEST = 4.0
 _SAME = 1.2
 _GAP = 3.0
 _WHITE = ("ffffffff", "00ffffff")
+# In points: an underline is at most this far above or below the lower edge of its text, and this much shorter.
+_WITHIN = 5.0
+_BELOW = 2.5
+_OVER = 3.0
 
 
 def rules_of(lines: Sequence[Any]) -> Rules:
@@ -53,3 +58,15 @@ def _row(lines: list[tuple[float, float, float]]) -> list[tuple[float, float, fl
         else:
             found.append((height, start, end))
     return found
+
+
+def underline(pieces: Sequence[Piece], rules: Rules) -> None:
+    """Record the rules that are drawn right below pieces."""
+    if not rules.level:
+        return
+    low = sorted(pieces, key=lambda piece: piece.y1)
+    bottoms = [piece.y1 for piece in low]
+    for y, start, end in rules.level:
+        for piece in low[bisect.bisect_left(bottoms, y - _BELOW) : bisect.bisect_right(bottoms, y + _WITHIN)]:
+            if piece.y0 < y - _BELOW and start - _OVER <= piece.x0 and piece.x1 <= end + _OVER:
+                piece.underline = (start, end)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fanfold.apps.pdf.heads.faces import face
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table, style
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading import drawn_rules
@@ -77,6 +78,7 @@ def _raw_page(page: Any, turned: int = 0) -> RawPage:
             raw.tables.append(_table(block))
     if not raw.turned and page.vector_graphics is not None:
         raw.rules = drawn_rules.rules_of(page.vector_graphics.lines)
+        drawn_rules.underline(raw.pieces, raw.rules)
     return raw
 
 
@@ -103,13 +105,16 @@ def _turned(items: Sequence[Any]) -> int:
 
 def _piece(item: Any, levels: dict[int, int]) -> Piece:
     x, y, width, height = item.x, item.y, item.width, item.height
-    bold, mono, _ = style(item.font_name or "")
+    name = item.font_name or ""
+    bold, mono, _ = style(name)
     size = item.font_height or height or 1.0
     # Some fonts claim a box far taller than their letters, which would merge separate lines.
     if height > 1.6 * size and not round(item.rotation) % 360:
         y, height = y + (height - size) / 2, size
     level = levels.get(item.mcid, 0) if levels else 0
-    return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono, tagged_level=level)
+    return Piece(
+        item.text.strip(), x, y, x + width, y + height, size, bold, mono, None, None, level, face(name, item.fill_color)
+    )
 
 
 def _filled_in(form_field: Any) -> Iterator[Piece]:

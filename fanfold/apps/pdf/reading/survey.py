@@ -9,7 +9,8 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf.characters.glyphs import own_text, whole
-from fanfold.apps.pdf.markdown import blocks, cleaning, headings, layout, outline_titles, running_survey
+from fanfold.apps.pdf.heads import faces, headings, outline_titles
+from fanfold.apps.pdf.markdown import cleaning, layout, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
@@ -66,24 +67,24 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
         "forms": bool(document.get_formtype()),
         "body": body,
         "bold_body": _is_bold(pages.values(), body),
+        "faces": faces.of_text(pages.values()),
         "ladder": ladder,
         "texts": texts,
         "levels": _levels(pages.values(), ladder, entries),
         **running_survey.survey(list(pages.values()), body),
     }
-    return {**found, "headings": _used_levels(list(pages.values()), found)}
+    return {**found, **_headings(list(pages.values()), found)}
 
 
-def _used_levels(pages: list[RawPage], survey: dict[str, Any]) -> list[int]:
-    """Levels of the headings on the sampled pages and in the outline."""
+def _headings(pages: list[RawPage], survey: dict[str, Any]) -> dict[str, Any]:
+    """Levels of the headings on the sampled pages and in the outline, and how many are titles in plain type."""
     known, running = headings.Headings(survey), Running(survey)
     levels = {level for _, _, level in survey["outline"]}
     for page in pages[:: max(1, len(pages) // _HEADED_PAGES)]:
         running.drop(page, known.body)
-        for column in layout.columns(page.pieces):
-            found = known.mark(blocks.group(column), page.number)
-            levels.update(block.level for block in found if block.kind == "heading")
-    return sorted(levels)
+        found = known.mark_columns(layout.columns(page.pieces), page.number)
+        levels.update(block.level for block in found if block.kind == "heading")
+    return {"headings": sorted(levels), "plain_titles": known.plain_titles}
 
 
 def _complete(document: pdfium.PdfDocument, pages: dict[int, RawPage]) -> None:

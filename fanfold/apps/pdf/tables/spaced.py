@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from fanfold.apps.pdf.markdown.heading_words import CAPTION
+from fanfold.apps.pdf.heads.heading_words import CAPTION
 from fanfold.apps.pdf.markdown.lines import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, Rules, Table
 from fanfold.apps.pdf.tables.grids import Cell, is_figure, table

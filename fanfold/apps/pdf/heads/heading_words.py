@@ -35,10 +35,12 @@ DATE = re.compile(
 )
 STATEMENT = re.compile(
     r"(?:theorem|lemma|definition|proposition|corollary|remark|proof|example|exercise|claim|conjecture|note|satz|beweis|定理|引理)"
-    r"\s*(?:\d+(?:\.\d+)*|[A-Z])?(?:\s*\(.*\))?[.:]?(?:\s|$)",
+    r"(?:\s*\d+(?:\.\d+)*|\s+(?-i:[A-Z])\b)?(?:\s*\(.*\))?[.:]?(?:\s|$)",
     re.IGNORECASE,
 )
 """How a statement of mathematics begins, which is bold but no heading."""
+VALUE = re.compile(r"[^:：]{1,40}[:：]\s*(?=[^:]*\d)[\d\s.,/%$€£¥+-]*(?:[A-Za-z]{1,4})?[\d\s.,/%$€£¥+-]*")
+"""A label and its value, such as "Total: 1,204.50 EUR"."""
 VERSION = re.compile(r"\b(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d{1,2}\b|\bv(?:ersion)?\.?\s?\d+\.\d", re.IGNORECASE)
 _PARTICLES = frozenset(
     ("van", "von", "de", "der", "den", "di", "da", "du", "la", "le", "el", "al", "and", "und", "et", "y", "&")

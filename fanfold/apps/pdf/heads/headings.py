@@ -7,25 +7,26 @@ that of the outline asks for more than one sign.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fanfold.apps.pdf.markdown.blocks import Block
-from fanfold.apps.pdf.markdown.heading_words import (
+from fanfold.apps.pdf.heads.faces import Faces, is_underlined
+from fanfold.apps.pdf.heads.heading_words import (
     ADDRESS,
     CAPTION,
-    CONTENTS_ENTRY,
     DATE,
     DEPTH,
     NUMBERED,
     STATEMENT,
-    VERSION,
+    VALUE,
     WELL_KNOWN,
-    is_names,
 )
+from fanfold.apps.pdf.heads.outline_titles import outlined_level, titles
+from fanfold.apps.pdf.heads.signs import Signs, is_text_in
+from fanfold.apps.pdf.markdown import blocks
+from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.layout import Line
-from fanfold.apps.pdf.markdown.outline_titles import outlined_level, titles
-from fanfold.apps.pdf.markdown.pieces import ITALIC
+from fanfold.apps.pdf.markdown.pieces import ITALIC, style
 
 _LONGEST = 200
 _LONGEST_PLAIN = 90
@@ -35,14 +36,15 @@ _DEEPEST = 6
 _SAME_SIZE = 0.06
 # A longer bold text with a colon at its end leads to what follows.
 _LONGEST_LABEL = 6
-# Blocks between the title and the last author.
-_MOST_AUTHORS = 6
 # Bold headings may be set in slightly smaller type than the text.
 _SMALLEST = 0.88
 # In multiples of the type size: a wider gap within a line is between cells, not words.
 _CELL_GAP = 3.0
-# With a larger share of letters set like that, bold type or capitals are how the page is set and not a sign.
-_MOST_SET = 0.35
+
+# A title in plain type has at most this many words and no sentence in it.
+_MOST_WORDS = 12
+_SLIGHTLY_LARGER = 1.05
+_SENTENCE_END = re.compile(r"[.!?;,](?:\s|$)")
 
 _ENDS = (".", ",", ";")
 
@@ -57,14 +59,27 @@ class Headings:
         self._texts = [float(size) for size in survey.get("texts", ())]
         self._bold_body = bool(survey.get("bold_body"))
         self._outline = titles(survey.get("outline", ()))
+        self._faces = Faces(survey.get("faces", ()))
+        known = survey.get("plain_titles")
+        self.plain_titles = 0
+        """How many titles were found by their slant or place alone. One in a document is a quotation or a motto."""
+        self._trusts_plain = known is None or int(known) > 1
         self._seen = sorted({int(level) for level in survey.get("headings", ())})
 
-    def mark(self, found: Sequence[Block], page: int) -> list[Block]:
-        """Mark the paragraphs that are headings."""
+    def mark_columns(self, columns: Iterable[Sequence[Line]], page: int) -> Iterator[Block]:
+        """The blocks of a page, column by column, with its headings marked."""
+        begun = False
+        for column in columns:
+            found = self.mark(blocks.group(column), page, begun=begun)
+            begun = begun or is_text_in(found)
+            yield from found
+
+    def mark(self, found: Sequence[Block], page: int, *, begun: bool = False) -> list[Block]:
+        """Mark the paragraphs that are headings; ``begun`` if an earlier column of the page has running text."""
         marked: list[Block] = []
-        blocks = [part for block in found for part in _without_title(block)]
-        signs = _Signs(blocks, page, self._bold_body)
-        for index, block in enumerate(blocks):
+        parts = [part for block in found for part in _without_title(block)]
+        signs = Signs(parts, page, self._bold_body, self._faces, begun=begun)
+        for index, block in enumerate(parts):
             level = self._level(block, page, signs, index)
             if level is None:
                 marked.append(block)
@@ -91,7 +106,7 @@ class Headings:
         near = 0 <= below.y0 - above.y1 < 0.6 * below.size
         return near and below.size >= self.body * _LARGER and not DEPTH.match(below.text)
 
-    def _level(self, block: Block, page: int, signs: _Signs, index: int) -> int | None:
+    def _level(self, block: Block, page: int, signs: Signs, index: int) -> int | None:
         if block.kind not in ("paragraph", "item") or len(block.lines) > _MOST_LINES:
             return None
         text = " ".join(line.text for line in block.lines)
@@ -111,7 +126,7 @@ class Headings:
             return None
         return self._by_type(block, text, signs, index)
 
-    def _by_type(self, block: Block, text: str, signs: _Signs, index: int) -> int | None:
+    def _by_type(self, block: Block, text: str, signs: Signs, index: int) -> int | None:
         size = block.lines[0].size
         if self.body and size >= self.body * _LARGER and not self._is_text(size):
             if (text.endswith(_ENDS) and len(text) > 60) or (text[0].islower() and len(text) > 40):
@@ -126,17 +141,18 @@ class Headings:
             return None
         numbered = DEPTH.match(text)
         depth = numbered[1].count(".") if numbered else 0
-        return max(self.levels, default=0) + 1 + depth
+        lighter = not numbered and not text.isupper() and not all(line.bold for line in block.lines)
+        return max(self.levels, default=0) + 1 + depth + lighter
 
     def _is_text(self, size: float) -> bool:
         """Whether much of the text has this size, though most of it is smaller."""
         return any(abs(size - other) <= _SAME_SIZE * other for other in self._texts)
 
-    def _stands_out(self, block: Block, text: str, signs: _Signs, index: int) -> bool:
+    def _stands_out(self, block: Block, text: str, signs: Signs, index: int) -> bool:
         """Whether a short text in body size is set or worded like a heading."""
         bold = all(line.bold for line in block.lines)
         if bold:
-            return not signs.mostly_bold
+            return not signs.mostly_bold and not signs.is_term(index)
         following = signs.blocks[index + 1] if index + 1 < len(signs.blocks) else None
         if len(block.lines) > 2 or len(text) > _LONGEST_PLAIN:
             return False
@@ -148,77 +164,35 @@ class Headings:
             return following is not None and not signs.is_list(index)
         if text.isupper() and sum(map(str.isalpha, text)) > 3:
             return following is not None and not signs.mostly_capitals and following.kind != "table"
-        if not NUMBERED.match(text) or signs.is_list(index) or following is None:
+        if following is None or signs.is_list(index):
+            return False
+        if self._is_set_apart(block, text, signs, index):
+            return True
+        if not NUMBERED.match(text):
             return False
         rest = NUMBERED.sub("", text, count=1).strip()
         # In italics at the top of a column it is more often a running head.
         set_off = (index > 0 and all(map(_is_italic, block.lines))) or signs.is_above_text(index)
         return set_off and rest[:1].isupper() and len(rest.split()) <= 10 and not re.search(r"[.!?:;]\s|[:=]$", rest)
 
+    def _is_set_apart(self, block: Block, text: str, signs: Signs, index: int) -> bool:
+        """Whether a title in plain type differs from the text by its face, a line below it, its size or its place."""
+        if len(text.split()) > _MOST_WORDS or _SENTENCE_END.search(text) or not signs.leads_to_text(index):
+            return False
+        if text.endswith((":", "：")) or not signs.is_in_text(index):
+            return False
+        if all(map(is_underlined, block.lines)):
+            return True
+        other = signs.is_other_face(block) or block.lines[0].size > _SLIGHTLY_LARGER * self.body
+        if other and (not index or not all(map(_is_italic, block.lines))):
+            return not index or signs.is_set_off(index)
+        is_plain = signs.is_set_off(index) and (all(map(_is_italic, block.lines)) or signs.is_centred(block))
+        self.plain_titles += is_plain
+        return is_plain and self._trusts_plain
+
     def _rung(self, size: float) -> int:
         index = rung(size, self.ladder)
         return self.levels[index] if index is not None else max(self.levels, default=1)
-
-
-class _Signs:
-    """What the blocks of a column have in common, against which a heading must stand out."""
-
-    def __init__(self, blocks: Sequence[Block], page: int, bold_body: bool) -> None:
-        self.blocks = blocks
-        self.page = page
-        lines = [line for block in blocks if block.table is None for line in block.lines]
-        total = sum(len(line.text) for line in lines) or 1
-        enough = len(lines) > 6
-        self.mostly_bold = bold_body or (
-            enough and sum(len(line.text) for line in lines if line.bold) > _MOST_SET * total
-        )
-        capitals = sum(len(line.text) for line in lines if line.text.isupper())
-        self.mostly_capitals = enough and capitals > _MOST_SET * total
-
-    def is_list(self, index: int) -> bool:
-        """Whether the block before or after is an entry of the same list."""
-        block = self.blocks[index]
-        near = [self.blocks[at] for at in (index - 1, index + 1) if 0 <= at < len(self.blocks)]
-        own = DEPTH.match(block.lines[0].text)
-        return any(
-            other.kind == "item"
-            and abs(other.lines[0].x0 - block.lines[0].x0) < block.lines[0].size
-            and (own is None or DEPTH.match(other.lines[0].text) is not None)
-            for other in near
-        )
-
-    def is_contents(self, index: int) -> bool:
-        """Whether a block and one beside it have a number at both ends, like entries of a table of contents."""
-        near = self.blocks[max(index - 1, 0) : index + 2]
-        return (
-            len(near) > 1
-            and sum(bool(b.lines) and CONTENTS_ENTRY.fullmatch(b.lines[-1].text) is not None for b in near) > 1
-        )
-
-    def is_author(self, index: int, text: str) -> bool:
-        """Whether a block between the title and the text of the first page names authors or a date."""
-        above = self.blocks[:index]
-        if not 0 < len(above) <= _MOST_AUTHORS or any(block.kind != "paragraph" for block in above):
-            return False
-        if any(sum(len(line.text) for line in block.lines) > _LONGEST for block in above) or text.endswith(":"):
-            return False
-        title = max(line.size for block in above for line in block.lines)
-        size = self.blocks[index].lines[0].size
-        is_before_text = any(
-            sum(len(line.text) for line in block.lines) > _LONGEST for block in self.blocks[index + 1 :]
-        )
-        if NUMBERED.match(text) or WELL_KNOWN.fullmatch(text.rstrip(":")) or size > 0.95 * title or not is_before_text:
-            return False
-        return VERSION.search(text) is not None or is_names(text)
-
-    def is_above_text(self, index: int) -> bool:
-        """Whether a block is followed by a longer one, and is shorter than the lines below it."""
-        block, following = self.blocks[index], self.blocks[index + 1]
-        if following.kind not in ("paragraph", "item") or len(block.lines) > 1:
-            return following.kind == "heading"
-        length = block.lines[0].x1 - block.lines[0].x0
-        longest = max(line.x1 - line.x0 for line in following.lines)
-        return length < 0.8 * longest and sum(len(line.text) for line in following.lines) > 80
 
 
 def _without_title(block: Block) -> list[Block]:
@@ -243,7 +217,7 @@ def _is_other(text: str, block: Block) -> bool:
     inked = sum(not character.isspace() for character in text)
     if sum(map(str.isalpha, text)) < 0.4 * inked or text[0] in "([" or DATE.fullmatch(text):
         return True
-    if CAPTION.match(text) or ADDRESS.search(text):
+    if CAPTION.match(text) or ADDRESS.search(text) or VALUE.fullmatch(text):
         return True
     if all(line.mono for line in block.lines):
         return True
@@ -261,7 +235,7 @@ def _has_cells(line: Line) -> bool:
 
 
 def _is_italic(line: Line) -> bool:
-    flags = [flag for piece in line.pieces for flag in piece.flags or [0]]
+    flags = [flag for piece in line.pieces for flag in piece.flags or [ITALIC if style(piece.face)[2] else 0]]
     return bool(flags) and 10 * sum(bool(flag & ITALIC) for flag in flags) >= 7 * len(flags)
 
 

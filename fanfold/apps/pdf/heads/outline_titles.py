@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fanfold.apps.pdf.markdown.heading_words import NUMBERING
+from fanfold.apps.pdf.heads.heading_words import NUMBERING
 
 
 def titles(outline: Iterable[Sequence[Any]]) -> dict[int, dict[str, int]]:
