@@ -154,7 +154,8 @@ def _turns_capital(run: list[Line], line: Line) -> bool:
 def _turns_face(run: list[Line], line: Line, right: float) -> bool:
     """Whether a title in a face of its own, or underlined, ends here, or begins where a sentence has ended."""
     own, before = _faces(line), _faces(run[-1])
-    if not own.isdisjoint(before) or line.text[:1].islower() or not _fits(run[-1], line, right):
+    is_known = all(face for face, _ in own | before)
+    if not is_known or not own.isdisjoint(before) or line.text[:1].islower() or not _fits(run[-1], line, right):
         return False
     if _ENDS_SENTENCE.search(run[-1].text):
         return True
