@@ -49,6 +49,27 @@ def test_a_heading_across_both_columns_is_read_before_them() -> None:
     assert texts(layout.columns(pieces)) == [title, *LEFT, *RIGHT]
 
 
+def test_the_last_line_of_a_headline_across_columns_stays_with_it() -> None:
+    headline = [piece("A headline that is so long that it crosses", 50, 20, 18), piece("columns", 50, 40, 18)]
+    sides = [*stack(LEFT, 50, 80), *stack(RIGHT, 350, 80)]
+    assert texts(layout.columns([*headline, *sides]))[:2] == [one.text for one in headline]
+    assert len(layout.columns([*headline, *sides])[0]) == 2
+
+
+def test_notes_in_the_margin_follow_the_paragraph_beside_them() -> None:
+    prose = ["is about animals and the sentence goes on", "for a while, as sentences do in a text, until", "it ends."]
+    first, second = stack(["The first part", *prose], 200, 50), stack(["The second part", *prose], 200, 110)
+    notes = [piece("Foxes: nine", 50, 51, 7), piece("Birds: none", 50, 111, 7)]
+    read = texts(layout.columns([*notes, *first, *second]))
+    assert read == ["The first part", *prose, "Foxes: nine", "The second part", *prose, "Birds: none"]
+
+
+def test_a_table_beside_text_does_not_mix_its_lines() -> None:
+    table = Table([["a", "b"]], [(50, 80), (90, 120)], 50, 50, 120, 110)
+    read = layout.lines([table, *stack(["one two three", "four five six", "seven eight nine"], 140, 60)])
+    assert [line.text for line in read if line.table is None] == ["one two three", "four five six", "seven eight nine"]
+
+
 def test_what_stands_below_both_columns_is_read_after_them() -> None:
     pieces = [*stack(LEFT, 50, 100), *stack(RIGHT, 300, 100), piece("The next article", 50, 220)]
     assert texts(layout.columns(pieces)) == [*LEFT, *RIGHT, "The next article"]

@@ -87,3 +87,22 @@ def test_a_box_around_a_word_is_no_cell(tmp_path: Path) -> None:
     (page,) = converted(tmp_path / "a.pdf", sheet)
     assert "|" not in page.markdown
     assert "<table>" not in page.markdown
+
+
+def test_contacts_beside_running_text_are_no_table(tmp_path: Path) -> None:
+    sheet = Sheet()
+    side = ("Contact", "Desk 0: 773 42", "Desk 1: 544 44", "Desk 2: 610 45", "Press: 554 46", "Hours", "9 to 5")
+    text = (
+        "The simple council compares the policy across all of the",
+        "sites that take part, and each network predicts both the",
+        "orchestra and the narrow circuit. As was reported, each",
+        "bridge reduces a kernel and a surface. No novel suggests",
+        "the urban engine more than the device of that year, which",
+        "precedes the robust database. A river supports both the",
+        "harbour and the broad council, and no compiler does so.",
+    )
+    for number, (contact, line) in enumerate(zip(side, text, strict=True)):
+        row(sheet, 700 - 13 * number, {64: contact, 200: line})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "|" not in page.markdown
+    assert "take part, and each network predicts both the orchestra" in page.markdown

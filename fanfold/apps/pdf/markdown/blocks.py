@@ -159,7 +159,10 @@ def _turns_face(run: list[Line], line: Line, right: float) -> bool:
         return False
     if _ENDS_SENTENCE.search(run[-1].text):
         return True
-    return all(own.isdisjoint(_faces(above)) and not _INNER_END.search(above.text) for above in run)
+    title = list(itertools.takewhile(lambda above: own.isdisjoint(_faces(above)), reversed(run)))
+    if any(_INNER_END.search(above.text, 4) for above in title):
+        return False
+    return len(title) == len(run) or _ENDS_SENTENCE.search(run[-1 - len(title)].text) is not None
 
 
 def _faces(line: Line) -> set[tuple[str, bool]]:

@@ -51,15 +51,15 @@ def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
 def lines(boxes: Sequence[Box]) -> list[Line]:
     """The lines of one column, from top to bottom."""
     found: list[Line] = []
-    for row in rows(boxes):
+    # A table is much taller than the lines that may stand beside it, and would make one row of them.
+    for row in rows(box for box in boxes if isinstance(box, Piece)):
         pieces = sorted((box for box in row if isinstance(box, Piece)), key=lambda piece: piece.x0)
-        if pieces:
-            found.append(_line(_read_order(pieces)))
-        found.extend(
-            Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
-            for box in row
-            if isinstance(box, Table)
-        )
+        found.append(_line(_read_order(pieces)))
+    for box in sorted((box for box in boxes if isinstance(box, Table)), key=lambda box: box.y0):
+        line = Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
+        middle = box.y0 + box.y1
+        at = next((at for at, other in enumerate(found) if other.y0 + other.y1 > middle), len(found))
+        found.insert(at, line)
     return found
 
 

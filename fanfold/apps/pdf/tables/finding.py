@@ -9,6 +9,10 @@ from fanfold.apps.pdf.reading.kept_text import letters
 from fanfold.apps.pdf.tables import ruled, spaced
 from fanfold.apps.pdf.tables.judging import is_table
 
+# In multiples of the type size: words of a justified line are at most this far apart.
+_WORDS_APART = 1.2
+_LEADERS = "...."
+
 
 def find(page: RawPage, body: float) -> list[Table]:
     """The tables of a page: drawn ones, those between rules, and those that the layout engine saw."""
@@ -42,7 +46,7 @@ def _holds(table: Table, pieces: Sequence[Piece], body: float) -> bool:
 
 def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
     """A table of the layout engine, with the text of the page's own pieces if they have the same columns."""
-    if not _holds(seen, page.pieces, body):
+    if not _holds(seen, page.pieces, body) or _is_cut_out(seen, page.pieces):
         return []
     made = spaced.build(inside(page.pieces, seen), None)
     if made is None or len(made.columns) < len(seen.columns) or len(made.rows) < len(seen.rows):
@@ -50,6 +54,23 @@ def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
     if made.spans or not _holds(made, page.pieces, body):
         return [seen]
     return [made]
+
+
+def _is_cut_out(table: Table, pieces: Sequence[Piece]) -> bool:
+    """Whether lines go on beyond the sides of a table: then it is cut out of columns of justified text."""
+    there = inside(pieces, table)
+    if any(_LEADERS in piece.text for piece in there):
+        return False
+    known = set(map(id, there))
+    beside = [piece for piece in pieces if id(piece) not in known and table.y0 < piece.y1 and piece.y0 < table.y1]
+    going_on = {
+        round(own.y0)
+        for own in there
+        for other in beside
+        if abs(own.y0 + own.y1 - other.y0 - other.y1) < 0.2 * own.size
+        and min(abs(own.x0 - other.x1), abs(other.x0 - own.x1)) < _WORDS_APART * own.size
+    }
+    return len(going_on) > 1
 
 
 def _overlaps(table: Table, others: Sequence[Table]) -> bool:

@@ -99,9 +99,20 @@ def _is_cut_text(table: Table) -> bool:
     rows = [row for row in rows if row]
     if len(table.columns) > 4 or sum(map(len, itertools.chain(*rows))) < _LONG_ROW * len(rows):
         return False
+    if any(_goes_on([row[column] for row in table.rows]) for column in range(min(map(len, table.rows)))):
+        return True
     inner = [row for row in rows if row[0][0].islower() or row[0][-1] in ",;"]
     alone = [row for row in rows if len(row) == 1 and len(row[0]) > _SENTENCE]
     return 2 * len(inner) >= len(rows) or 3 * len(alone) > len(rows)
+
+
+def _goes_on(cells: Sequence[str]) -> bool:
+    """Whether the cells of a column are lines of running text: many go on in the middle of a sentence."""
+    texts = [cell.strip() for cell in cells if cell.strip()]
+    pairs = list(itertools.pairwise(texts))
+    inner = sum(below[0].islower() and above[-1] not in ".!?:;" for above, below in pairs)
+    is_full = len(texts) > 4 and 4 * len(texts) >= 3 * len(cells)
+    return is_full and 5 * inner >= 2 * len(pairs) and sum(map(len, texts)) > 30 * len(texts)
 
 
 def _is_stretched(table: Table) -> bool:

@@ -1,0 +1,76 @@
+"""Puts notes in the margin after the paragraph beside which they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from fanfold.apps.pdf.markdown.lines import Box, rows
+from fanfold.apps.pdf.markdown.pieces import Piece
+
+# A margin is at most this share of the width of the text, and its notes have at most this share of the lines.
+_NARROW = 0.5
+_SPARSE = 0.45
+_MOST_NOTES = 30
+# In multiples of the type size: lines of one note are closer than this; first lines are indented by more.
+_TOGETHER = 0.9
+_INDENT = 0.7
+
+
+def placed(left: list[Box], right: list[Box], size: float) -> Iterator[list[Box]]:
+    """The two sides of a gutter in reading order: one after the other, or notes among the paragraphs of the text."""
+    for notes, text in ((left, right), (right, left)):
+        groups = _groups(notes, text, size)
+        if groups:
+            yield from _among(groups, text, size)
+            return
+    yield left
+    yield right
+
+
+def _groups(notes: list[Box], text: list[Box], size: float) -> list[list[Box]]:
+    """The notes, each with its lines; none if this is a column and not a margin."""
+    if not notes or not text or not all(isinstance(box, Piece) for box in notes):
+        return []
+    width = max(box.x1 for box in notes) - min(box.x0 for box in notes)
+    lines = list(rows(notes))
+    is_margin = width <= _NARROW * (max(box.x1 for box in text) - min(box.x0 for box in text))
+    smaller = max(box.size for box in notes if isinstance(box, Piece)) < 0.95 * size
+    if not is_margin or not smaller or len(lines) > _SPARSE * len(list(rows(text))):
+        return []
+    groups: list[list[Box]] = []
+    bottom = float("-inf")
+    for line in lines:
+        if line[0].y0 - bottom > _TOGETHER * size:
+            groups.append([])
+        groups[-1].extend(line)
+        bottom = max(box.y1 for box in line)
+    return groups if 1 < len(groups) <= _MOST_NOTES else []
+
+
+def _among(groups: list[list[Box]], text: list[Box], size: float) -> Iterator[list[Box]]:
+    found = list(rows(text))
+    ends = _paragraph_ends(found, size)
+    start = 0
+    for group in groups:
+        top = min(box.y0 for box in group)
+        # A note stands beside the first line of its paragraph, so this paragraph ends below the top of the note.
+        end = next((at for at in ends if at > start and found[at - 1][0].y1 > top), len(found))
+        if end > start:
+            yield [box for row in found[start:end] for box in row]
+            start = end
+        yield group
+    if start < len(found):
+        yield [box for row in found[start:] for box in row]
+
+
+def _paragraph_ends(found: list[list[Box]], size: float) -> list[int]:
+    """Where a new paragraph begins: at an indent, or below more white space than usual."""
+    left = min(box.x0 for row in found for box in row)
+    gaps = [below[0].y0 - above[0].y1 for above, below in pairwise(found)]
+    usual = sorted(gaps)[len(gaps) // 2] if gaps else 0.0
+    return [
+        at + 1
+        for at, (gap, row) in enumerate(zip(gaps, found[1:], strict=True))
+        if gap > usual + 0.4 * size or (row[0].x0 > left + _INDENT * size and found[at][0].x0 <= left + _INDENT * size)
+    ]
