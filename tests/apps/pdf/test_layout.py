@@ -56,6 +56,16 @@ def test_the_last_line_of_a_headline_across_columns_stays_with_it() -> None:
     assert len(layout.columns([*headline, *sides])[0]) == 2
 
 
+def test_a_short_headline_above_level_columns_divides_the_page() -> None:
+    upper = [*stack(LEFT, 50, 40), *stack(RIGHT, 300, 40)]
+    lower = [*stack(LEFT, 50, 160), *stack(RIGHT, 300, 160)]
+    headline = piece("Sport", 50, 128, 18)
+    assert texts(layout.columns([*upper, headline, *lower])) == [*LEFT, *RIGHT, "Sport", *LEFT, *RIGHT]
+    # Beside a figure, which has no text, the columns below are not level.
+    lower = [*stack(LEFT, 50, 160), *stack(RIGHT, 300, 172)]
+    assert texts(layout.columns([*upper, headline, *lower])) == [*LEFT, "Sport", *LEFT, *RIGHT, *RIGHT]
+
+
 def test_notes_in_the_margin_follow_the_paragraph_beside_them() -> None:
     prose = ["is about animals and the sentence goes on", "for a while, as sentences do in a text, until", "it ends."]
     first, second = stack(["The first part", *prose], 200, 50), stack(["The second part", *prose], 200, 110)

@@ -177,6 +177,7 @@ def _zones(boxes: list[Box], gutter: Interval, size: float) -> list[Zone]:
     start, end = gutter
     edges = ((box, *_text_edges(box)) for box in boxes)
     across = _with_last_lines([box for box, left, right in edges if left < start and right > end], boxes)
+    across.extend(_headlines(boxes, across, gutter, size))
     bands: list[list[float]] = []
     for box in sorted(across, key=lambda box: box.y0):
         top, bottom = box.y0 - _TOGETHER * size, box.y1 + _TOGETHER * size
@@ -196,6 +197,29 @@ def _zones(boxes: list[Box], gutter: Interval, size: float) -> list[Zone]:
         else:
             (zone.left if (box.x0 + box.x1) / 2 < (start + end) / 2 else zone.right).append(box)
     return [part for zone in zones if zone.boxes for part in _ended(zone, size)]
+
+
+def _headlines(boxes: list[Box], across: list[Box], gutter: Interval, size: float) -> list[Box]:
+    """Short headlines of all columns: in large type at the left edge, with nothing beside them, and level columns below."""
+    middle = sum(gutter) / 2
+    known = set(map(id, across))
+    left = [box for box in boxes if box.x0 + box.x1 < 2 * middle and id(box) not in known]
+    right = [box for box in boxes if box.x0 + box.x1 >= 2 * middle and id(box) not in known]
+    large = [box for box in left if isinstance(box, Piece) and box.size >= _HEADLINE * size]
+    edge = min((box.x0 for box in left), default=0.0)
+    texts = [box for box in left if box not in large]
+    found: list[Box] = []
+    for box in large:
+        below = [
+            min((other.y0 for other in side if other.y0 > box.y1 - 0.2 * size), default=None) for side in (texts, right)
+        ]
+        is_beside = any(other.y0 < box.y1 + 0.3 * size and other.y1 > box.y0 - 0.3 * size for other in right)
+        is_between = any(other.y1 < box.y0 for other in right)
+        if box.x0 - edge > size or is_beside or not is_between or below[0] is None or below[1] is None:
+            continue
+        if abs(below[0] - below[1]) < 0.5 * size:
+            found.append(box)
+    return found
 
 
 def _with_last_lines(across: list[Box], boxes: list[Box]) -> list[Box]:
