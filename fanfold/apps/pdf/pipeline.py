@@ -61,6 +61,9 @@ pdf.form("json", label="JSON", media_type="application/json", ending=".json")(fo
 TEXT_LAYER = "text layer"
 DOCUMENT = "document"
 """Engine of parts whose text was read from the file itself."""
+FEW_PAGES = 3
+SMALL_SURVEY = 6000
+"""Characters of a survey that is stored with each page, and not in a file."""
 SURVEY_SECONDS = 120.0
 """Timeout of the survey; reading 64 pages takes far less."""
 
@@ -79,7 +82,10 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
     known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
     if options.wants_facts:
         known["facts"] = await task.in_child(pdf_facts, source.path)
-    survey = await asyncio.to_thread(task.write, "survey.json", json.dumps(known))
+    text = json.dumps(known)
+    # A file of its own takes a transaction, which a document of few pages is not worth.
+    is_small = len(examined.pages) <= FEW_PAGES and len(text) <= SMALL_SURVEY
+    survey = known if is_small else await asyncio.to_thread(task.write, "survey.json", text)
     return [
         ff.NewItem(key=str(page), input={"page": page, "source": source, "survey": survey}) for page in examined.pages
     ]

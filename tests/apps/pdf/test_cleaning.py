@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown import cleaning, hyphens
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,14 @@ def test_lines_are_joined_as_they_were_written(before: str, after: str, joined: 
 
 def test_spaces_between_chinese_characters_are_closed_and_others_kept() -> None:
     assert cleaning.close_gaps("年 度 报告 2011 年 Annual Report") == "年度报告 2011 年 Annual Report"
+
+
+def test_a_hyphen_at_a_line_end_stays_or_goes_by_what_else_the_document_says() -> None:
+    found = hyphens.survey(["A large-scale and a small-scale test.", "They presented a so-called well-known result."])
+    with hyphens.evidence(found):
+        assert cleaning.join("an optical-", "scale test") == "an optical-scale test"
+        assert cleaning.join("it was pre-", "sented") == "it was presented"
+        assert cleaning.join("the well-", "known result") == "the well-known result"
+        assert cleaning.join("the docu-", "ment") == "the document"
+    assert cleaning.join("an optical-", "scale test") == "an opticalscale test"
+    assert cleaning.join("it was pre-", "sented") == "it was pre-sented"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from fanfold.apps.pdf.markdown import hyphens
+
 _LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\t\r\n\f\v"
 _INVISIBLE = "\u00ad\u200b\u200c\u200e\u200f\u2060\ufeff\ufffe\uffff"
@@ -15,13 +17,6 @@ CJK = "\u2e80-\u303f\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _CJK = re.compile(f"[{CJK}]")
 _CJK_GAPS = re.compile(f"(?<=[{CJK}])[ ]+(?=[{CJK}])")
-
-# "self-" at the end of a line keeps its hyphen: these prefixes are nearly always hyphenated.
-_KEEPS_HYPHEN = re.compile(
-    "self|non|well|post|pre|semi|quasi|ex|all|cross|half|high|low|long|short|real|time|state|full|part|mid|multi|open"
-    "|one|two|three|four|five|six|first|second|third|right|left|up|down|so|e|x"
-)
-_SPLIT_WORD = re.compile(r"(?:^|[\s(\[“\"'‘/])([^\W\d_]+)[-‐]$")
 
 
 def characters(text: str) -> str:
@@ -48,24 +43,12 @@ def join(before: str, after: str) -> str:
     if not before or not after:
         return before + after
     if before[-1] in "-‐" and after[0].isalpha():
-        return _join_hyphenated(before, after)
+        return hyphens.join(before, after)
     if before[-1] in "—–" or (before.endswith("/") and "://" in before.rsplit(" ", 1)[-1]):
         return before + after
     if is_cjk(before[-1]) and is_cjk(after[0]):
         return before + after
     return f"{before} {after}"
-
-
-def _join_hyphenated(before: str, after: str) -> str:
-    """Drop a hyphen added by the line break; keep one that belongs to the word ("self-published", "COVID-19")."""
-    match = _SPLIT_WORD.search(before)
-    if match is None:
-        # "state-of-the-" already has hyphens, "- " was a dash, "2-" a number: keep them.
-        return before + after if len(before) > 1 and before[-2] != " " else f"{before} {after}"
-    part = match[1]
-    if not after[0].islower() or _KEEPS_HYPHEN.fullmatch(part.lower()) or (part.isupper() and len(part) > 1):
-        return before + after
-    return before[:-1] + after
 
 
 def close_gaps(text: str) -> str:

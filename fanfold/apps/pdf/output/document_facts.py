@@ -50,7 +50,8 @@ def facts_of(task: ff.TaskWork, results: ff.Results) -> dict[str, str]:
     known: dict[str, str] = {}
     for result in results.all():
         kept = result.input.get("parts") or result.input.get("survey")
-        known = json.loads(kept.read_text()).get("facts") or {} if kept is not None else {}
+        read = kept if isinstance(kept, dict | None) else json.loads(kept.read_text())
+        known = (read or {}).get("facts") or {}
         break
     with task.input.open() as source:
         digest = hashlib.file_digest(source, "sha256").hexdigest()

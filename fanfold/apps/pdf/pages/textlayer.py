@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.heads.headings import Headings
-from fanfold.apps.pdf.markdown import blocks, footnotes, layout
+from fanfold.apps.pdf.markdown import blocks, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
@@ -57,7 +57,7 @@ def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[Pa
     found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
     headings = Headings(survey)
     running = Running(survey)
-    with opened(path) as document:
+    with opened(path) as document, hyphens.evidence(survey):
         return [_page(document, number, found.get(number), problems.get(number), headings, running) for number in pages]
 
 

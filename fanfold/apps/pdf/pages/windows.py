@@ -84,7 +84,9 @@ class Windows:
         if failed and self._windows.get(key) is window:
             del self._windows[key]
 
-    async def _survey(self, file: ff.File) -> dict[str, Any]:
+    async def _survey(self, file: ff.File | dict[str, Any]) -> dict[str, Any]:
+        if isinstance(file, dict):
+            return file
         if file.key not in self._surveys:
             self._surveys[file.key] = json.loads(await asyncio.to_thread(file.read_text))
             while len(self._surveys) > KEPT:

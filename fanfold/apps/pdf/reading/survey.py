@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf.characters.glyphs import own_text, whole
 from fanfold.apps.pdf.heads import faces, headings, outline_titles
-from fanfold.apps.pdf.markdown import cleaning, layout, running_survey
+from fanfold.apps.pdf.markdown import cleaning, hyphens, layout, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
@@ -71,6 +71,7 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
         "ladder": ladder,
         "texts": texts,
         "levels": _levels(pages.values(), ladder, entries),
+        **hyphens.survey(piece.text for page in pages.values() for piece in page.pieces),
         **running_survey.survey(list(pages.values()), body),
     }
     return {**found, **_headings(list(pages.values()), found)}
