@@ -31,6 +31,8 @@ turned = st.tuples(
 note = st.tuples(words, line)
 grid = st.lists(st.lists(words, min_size=2, max_size=4), min_size=1, max_size=4)
 rules = st.sampled_from(["none", "level", "all", "some"])
+# A note beside the text: its height, its size, and whether it is underlined and blue.
+margin = st.tuples(words, st.integers(500, 730), st.sampled_from([6.0, 8.0]), st.booleans())
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -42,6 +44,7 @@ rules = st.sampled_from(["none", "level", "all", "some"])
     notes=st.lists(note, max_size=2),
     cells=st.one_of(st.none(), grid),
     drawn_rules=rules,
+    beside=st.lists(margin, max_size=3, unique_by=lambda drawn: drawn[1] // 20),
 )
 def test_no_letter_of_a_page_is_lost(
     headline: str | None,
@@ -50,6 +53,7 @@ def test_no_letter_of_a_page_is_lost(
     notes: list[tuple[str, str]],
     cells: list[list[str]] | None,
     drawn_rules: str,
+    beside: list[tuple[str, int, float, bool]],
 ) -> None:
     sheet, drawn = Sheet(), [headline or ""]
     if headline:
@@ -62,6 +66,13 @@ def test_no_letter_of_a_page_is_lost(
         sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
         matrix = f"{cosine:.4f} {sine:.4f} {-sine:.4f} {cosine:.4f} {x} {y}"
         sheet.operators.append(f"BT /{font} 9 Tf {matrix} Tm {shown(text, font)} Tj ET")
+        drawn.append(text)
+    for text, y, size, is_marked in beside:
+        sheet.operators.append("0 0.3 0.8 rg" if is_marked else "0 g")
+        sheet.text(4, y, text, "R", size)
+        sheet.operators.append(
+            f"0 g 0.4 w 4 {y - 1.5} m {4 + 0.5 * size * len(text)} {y - 1.5} l S" if is_marked else ""
+        )
         drawn.append(text)
     for number, (mark, text) in enumerate(notes):
         sheet.text(50, 84 - 11 * number, mark, size=5)

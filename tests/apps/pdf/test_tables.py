@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
+from fanfold.apps.pdf.tables import finding
 from tests.apps.pdf.test_textlayer import converted, sheet_of
 from tests.apps.pdf.writing import Sheet
 
@@ -106,3 +108,18 @@ def test_contacts_beside_running_text_are_no_table(tmp_path: Path) -> None:
     (page,) = converted(tmp_path / "a.pdf", sheet)
     assert "|" not in page.markdown
     assert "take part, and each network predicts both the orchestra" in page.markdown
+
+
+def test_a_cell_that_is_on_the_page_once_is_not_written_twice() -> None:
+    texts = {
+        "Return to Springfield": (200, 60),
+        "Item 7": (50, 75),
+        "Airfare": (200, 75),
+        "9": (50, 90),
+        "Hotel": (200, 90),
+    }
+    pieces = [Piece(text, x, y, x + 5 * len(text), y + 10, 10, False, False) for text, (x, y) in texts.items()]
+    rows = [["Return to Springfield", "", "Return to Springfield"], ["Item 7", "", "Airfare"], ["9", "", "Hotel"]]
+    page = RawPage(1, 600, 800, pieces, [Table(rows, [(50, 100), (110, 150), (200, 310)], 50, 60, 310, 100)])
+    (table,) = finding.find(page, 10.0)
+    assert table.rows[0] == ["", "", "Return to Springfield"]

@@ -48,12 +48,23 @@ def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
     """A table of the layout engine, with the text of the page's own pieces if they have the same columns."""
     if not _holds(seen, page.pieces, body) or _is_cut_out(seen, page.pieces):
         return []
+    _say_once(seen, page.pieces)
     made = spaced.build(inside(page.pieces, seen), None)
     if made is None or len(made.columns) < len(seen.columns) or len(made.rows) < len(seen.rows):
         return [seen]
     if made.spans or not _holds(made, page.pieces, body):
         return [seen]
     return [made]
+
+
+def _say_once(table: Table, pieces: Sequence[Piece]) -> None:
+    """Empty cells that repeat the text of another cell of their row which is on the page only once."""
+    wanted = letters("".join(piece.text for piece in inside(pieces, table)))
+    for row in table.rows:
+        for at, cell in enumerate(row):
+            twice = letters("".join("".join(other) for other in table.rows)) - wanted
+            if cell.strip() and cell in row[at + 1 :] and not letters(cell) - twice:
+                row[at] = ""
 
 
 def _is_cut_out(table: Table, pieces: Sequence[Piece]) -> bool:
