@@ -145,3 +145,24 @@ def test_terms_above_indented_definitions_are_no_headings(tmp_path: Path) -> Non
 def test_definitions_is_a_heading_and_definition_3_is_none(tmp_path: Path) -> None:
     sheet = set_with(("Definitions", "B", 12), ("Definition 3", "B", 12))
     assert headings_of(tmp_path / "a.pdf", sheet) == ["# Definitions"]
+
+
+def test_a_numbered_title_below_a_list_of_bullets_is_no_entry_of_it(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    for number in range(3):
+        sheet.lines([f"\u2022 Foxes of the kind number {number}"])
+    sheet.y -= 12
+    sheet.lines(["B. Conclusion"], font="I", lead=24)
+    sheet.paragraph(PROSE)
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# B. Conclusion"]
+
+
+def test_a_centred_title_of_two_close_lines_is_one_heading(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.text(90, sheet.y, "A long title about the foxes of the north", "B", 20)
+    sheet.text(270, sheet.y - 20, "and south", "B", 20)
+    sheet.y -= 70
+    sheet.paragraph(PROSE)
+    sheet.paragraph(PROSE)
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# A long title about the foxes of the north and south"]

@@ -103,7 +103,7 @@ class Headings:
         if not marked or marked[-1].kind != "heading" or marked[-1].level != level:
             return False
         above, below = marked[-1].lines[-1], block.lines[0]
-        near = 0 <= below.y0 - above.y1 < 0.6 * below.size
+        near = -0.4 * below.size <= below.y0 - above.y1 < 0.6 * below.size
         return near and below.size >= self.body * _LARGER and not DEPTH.match(below.text)
 
     def _level(self, block: Block, page: int, signs: Signs, index: int) -> int | None:

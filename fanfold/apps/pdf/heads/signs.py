@@ -50,8 +50,10 @@ class Signs:
         block = self.blocks[index]
         near = [self.blocks[at] for at in (index - 1, index + 1) if 0 <= at < len(self.blocks)]
         own = DEPTH.match(block.lines[0].text)
+        is_numbered = NUMBERED.match(block.lines[0].text) is not None
         return any(
             other.kind == "item"
+            and (not is_numbered or any(map(str.isalnum, other.marker)))
             and abs(other.lines[0].x0 - block.lines[0].x0) < block.lines[0].size
             and (own is None or DEPTH.match(other.lines[0].text) is not None)
             for other in near
