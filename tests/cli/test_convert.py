@@ -14,7 +14,9 @@ import pytest
 from fanfold.engine.worker.processes.children import Children
 from fanfold.model.values.files import File
 from fanfold.running.many_files import conducting, saving
+from fanfold.running.many_files.files import SMALL_FILE, warm_for
 from fanfold.running.many_files.saving import Saving
+from fanfold.running.many_files.sources import Source
 from fanfold.store.store import Store, Transaction
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan
@@ -559,3 +561,11 @@ def test_quick_documents_do_not_wait_behind_scans(sqlite_shell: Shell, place: Pa
     finished = [line.partition(".pdf")[0] for line in result.stderr.splitlines() if " → " in line]
     assert finished[-1] == "a-scan"
     assert sorted(finished[:-1]) == ["b0", "b1", "b2"]
+
+
+def test_a_single_small_file_starts_one_process_and_more_files_start_more(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.pdf", tmp_path / "large.pdf"
+    small.write_bytes(b"x")
+    large.write_bytes(bytes(SMALL_FILE))
+    one, other = Source(small, tmp_path), Source(large, tmp_path)
+    assert [warm_for(found, 2) for found in ([one], [other], [one, one])] == [1, 2, 2]

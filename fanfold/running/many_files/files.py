@@ -48,6 +48,10 @@ class Asked:
     """Only estimate the cost, from this many sample items of each source; None to do the work."""
 
 
+SMALL_FILE = 100_000
+"""Bytes of a file that one process reads before a second one has started."""
+
+
 @dataclass(frozen=True)
 class Processes:
     """Child processes needed by a command."""
@@ -99,7 +103,7 @@ def _performed(
     targets = sources.targets(found, endings, asked.output, saving.owner)
     # If every result file exists, there is probably nothing to do and no process is needed.
     new = any(target is None or saving.owner(target) is None for target in targets)
-    pool = Pool(settings, processes, is_needed=new or asked.fresh)
+    pool = Pool(settings, replace(processes, warm=warm_for(found, processes.warm)), is_needed=new or asked.fresh)
     try:
         from fanfold.running.many_files.many import Document
         from fanfold.running.many_files.summary import exit_code
@@ -114,6 +118,12 @@ def _performed(
     if asked.sample is not None:
         return Exit.PARTIAL if missed else Exit.OK
     return exit_code(wanted, missed)
+
+
+def warm_for(found: list[Source], usual: int) -> int:
+    """How many processes to start right away: one for a single small file, which the start of others would only delay."""
+    is_small = len(found) == 1 and found[0].path.is_file() and found[0].path.stat().st_size < SMALL_FILE
+    return min(usual, 1) if is_small else usual
 
 
 class Pool:
