@@ -65,7 +65,7 @@ def _fused(boxes: Sequence[Box], usual: float) -> tuple[list[Box], dict[int, lis
 
 def _is_next(before: Piece, piece: Piece, usual: float) -> bool:
     size = min(before.size, piece.size)
-    # The words of a justified headline are further apart; one that goes on in lower case is the same.
+    # The words of a justified headline are further apart; one that continues in lower case is the same.
     is_headline = size > _HEADLINE * usual and piece.text[:1].islower()
     apart = _HEADLINE_WORDS_APART if is_headline else _WORDS_APART
     return (

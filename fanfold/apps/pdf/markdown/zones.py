@@ -17,7 +17,7 @@ _COLUMN_ROWS = 3
 _FILLED = 0.55
 _SENTENCE = 24
 _LEADERS = "...."
-# Share of the lines of running text that go on in the middle of a sentence, in lower case.
+# Share of the lines of running text that continue in the middle of a sentence, in lower case.
 _GOES_ON = 0.4
 _SHORTEST_NOTE = 7
 _END_OF_SENTENCE = re.compile(r"[.!?:;]$")
@@ -110,7 +110,7 @@ def _is_column(boxes: list[Box], size: float) -> bool:
 
 
 def is_running(boxes: list[Box]) -> bool:
-    """Whether lines are running text: many go on in the middle of a sentence."""
+    """Whether lines are running text: many continue in the middle of a sentence."""
     texts = [" ".join(box.text for box in row if isinstance(box, Piece)).strip() for row in rows(boxes)]
     pairs = [(above, below) for above, below in itertools.pairwise(texts) if above and below]
     going_on = sum(below[0].islower() and not _END_OF_SENTENCE.search(above) for above, below in pairs)
@@ -134,6 +134,6 @@ def is_aside(notes: list[Box], text: list[Box], size: float) -> bool:
 
 
 def _is_inside(above: list[Box], below: list[Box]) -> bool:
-    """Whether a sentence goes on from one line to the next."""
+    """Whether a sentence continues from one line to the next."""
     texts = [" ".join(box.text for box in row if isinstance(box, Piece)).strip() for row in (above, below)]
     return bool(all(texts) and (texts[1][0].islower() or not _END_OF_SENTENCE.search(texts[0])))

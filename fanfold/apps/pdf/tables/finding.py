@@ -68,7 +68,7 @@ def _say_once(table: Table, pieces: Sequence[Piece]) -> None:
 
 
 def _is_cut_out(table: Table, pieces: Sequence[Piece]) -> bool:
-    """Whether lines go on beyond the sides of a table: then it is cut out of columns of justified text."""
+    """Whether lines continue beyond the sides of a table: then it is cut out of columns of justified text."""
     there = inside(pieces, table)
     if any(_LEADERS in piece.text for piece in there):
         return False

@@ -107,7 +107,7 @@ def _is_cut_text(table: Table) -> bool:
 
 
 def _goes_on(cells: Sequence[str]) -> bool:
-    """Whether the cells of a column are lines of running text: many go on in the middle of a sentence."""
+    """Whether the cells of a column are lines of running text: many continue in the middle of a sentence."""
     texts = [cell.strip() for cell in cells if cell.strip()]
     pairs = list(itertools.pairwise(texts))
     inner = sum(below[0].islower() and above[-1] not in ".!?:;" for above, below in pairs)
