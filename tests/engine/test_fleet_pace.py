@@ -91,7 +91,7 @@ def test_a_worker_of_a_large_fleet_follows_a_hint_when_it_is_its_turn(
     monkeypatch.setattr(FleetPace, "counted", lambda pace, workers: setattr(pace, "workers", LARGE))
     pipeline = live.know(one_step(lambda task: "done", "report"))
     with live.working() as worker:
-        eventually(lambda: worker._hints.pace.workers == LARGE)
+        eventually(lambda: worker._wake_ups.pace.workers == LARGE)
         for _ in range(3):
             live.until(live.client.submit(pipeline), "completed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 MANY, PACE = "fanfold/engine/tasks/submitting/submit_many.py", "fanfold/engine/worker/fleet_pace.py"
-HINTS, SWEEP = "fanfold/engine/worker/hints.py", "fanfold/engine/tasks/recovery/sweep.py"
+WAKE_UPS, SWEEP = "fanfold/engine/worker/wake_ups.py", "fanfold/engine/tasks/recovery/sweep.py"
 HERE, FLEET = "engine/test_submit_many.py", "engine/test_fleet_pace.py"
 MUTANTS = (
     mutant(
@@ -40,7 +40,7 @@ MUTANTS = (
     mutant(
         "a hint whose turn comes later is followed",
         Edit(
-            HINTS, "            self._follows = self._loop.call_later(delay, self._follow_late)\n", "            pass\n"
+            WAKE_UPS, "            self._follows = self._loop.call_later(delay, self._follow_late)\n", "            pass\n"
         ),
         test=f"{FLEET}::test_a_worker_of_a_large_fleet_follows_a_hint_when_it_is_its_turn[sqlite]",
     ),

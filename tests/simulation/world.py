@@ -624,7 +624,7 @@ def on_stage() -> Iterator[None]:
     """The engine's modules, with everything that is not deterministic in the hand of the schedule."""
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
-        *((module, "threading", Threading) for module in (external_call, pulse, services, restarting, threads)),
+        *((module, "threading", Threading) for module in (external_call, pulse, services, restarting, threads, tick)),
         (worker, "asyncio", Asyncio()),
         (database_thread, "datetime", Moments),
         (database_thread, "ThreadPoolExecutor", Executor),

@@ -32,13 +32,13 @@ from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.claiming.slots import capped, slots_for
 from fanfold.engine.worker.database_thread import DatabaseThread
-from fanfold.engine.worker.hints import Hints
 from fanfold.engine.worker.large_moves import LargeMoves
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import check_reachable
 from fanfold.engine.worker.signals import heeded
 from fanfold.engine.worker.stop_times import StopTimes
 from fanfold.engine.worker.turn import Turn, take_turn
+from fanfold.engine.worker.wake_ups import WakeUps
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
@@ -118,7 +118,7 @@ class Worker:
         """Sentences about stages that could use more slots than there are."""
         self._stopping = StopTimes(self.store.settings.grace_seconds)
         self._misfit: FanfoldError | None = None
-        self._hints = Hints(name)
+        self._wake_ups = WakeUps(name)
         self._turning = False
         self._database = DatabaseThread(self.store, name, self._stopping, lambda: self._misfit)
 
@@ -139,7 +139,7 @@ class Worker:
 
     def wake(self) -> None:
         """Poll for work now; may be called from any thread."""
-        self._hints.from_thread(self._hints.note)()
+        self._wake_ups.from_thread(self._wake_ups.note)()
 
     def run(
         self,
@@ -202,14 +202,14 @@ class Worker:
     def _assemble(self, serves: list[tuple[str, str]]) -> None:
         """Create the parts of this run, in the loop that they live in."""
         asyncio.get_running_loop().set_default_executor(LoopExecutor(f"{self.name}-loop"))
-        hints = self._hints
-        hints.attach()
+        wake_ups = self._wake_ups
+        wake_ups.attach()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
         tells = bool(self.store.settings.telemetry)
         self._attempts = Attempts(
             self._caller,
             lambda: self.id,
-            hints.wake,
+            wake_ups.wake,
             self.store.scratch,
             self.store.check_files,
             tells=tells,
@@ -225,9 +225,9 @@ class Worker:
             self.pipelines,
             self.name,
             worker=lambda: self.id,
-            on_hint=hints.from_thread(hints.note),
-            on_told=hints.from_thread(hints.follow),
-            pace=hints.pace,
+            on_hint=wake_ups.from_thread(wake_ups.note),
+            on_told=wake_ups.from_thread(wake_ups.follow),
+            pace=wake_ups.pace,
         )
         self._moves = LargeMoves(
             self.store,
@@ -235,8 +235,8 @@ class Worker:
             self._caller.threads,
             worker=lambda: self.id,
             is_over=self._services.over.is_set,
-            in_loop=hints.from_thread,
-            on_moved=hints.note,
+            in_loop=wake_ups.from_thread,
+            on_moved=wake_ups.note,
         )
         self._heartbeat = Heartbeat(
             self.store,
@@ -245,9 +245,9 @@ class Worker:
             self.concurrency,
             report=self._report,
             on_held=self._held,
-            on_lost=hints.from_thread(self._lose_all),
-            on_misfit=hints.from_thread(self._leave_for),
-            pace=hints.pace,
+            on_lost=wake_ups.from_thread(self._lose_all),
+            on_misfit=wake_ups.from_thread(self._leave_for),
+            pace=wake_ups.pace,
         )
 
     async def _leave(self, watchdog: Watchdog) -> None:
@@ -297,7 +297,7 @@ class Worker:
             return False
         if turn.settled:
             # Items just settled may be due again soon, and were not polled yet.
-            self._hints.note()
+            self._wake_ups.note()
             return False
         if self.claimer.candidates.seconds_to_look is not None:
             return False
@@ -308,7 +308,7 @@ class Worker:
 
     async def _turn(self) -> Turn:
         """settle → advance → poll → claim, in the database thread; then start what was claimed."""
-        hinted = self._hints.take()
+        hinted = self._wake_ups.take()
         self._waiting.release_late()
         settled, begun = self._attempts.take_settled(), self._attempts.unnoted()
         free, ahead = self._free(), self._room_ahead()
@@ -343,7 +343,7 @@ class Worker:
         self._waiting.fill_slots()
         self._moves.begin(large)
         self._turning = False
-        self._hints.noted = self._hints.noted or turn.again
+        self._wake_ups.noted = self._wake_ups.noted or turn.again
         return replace(turn, cut_short=(room.slots == 0 and most < free) or room.items <= 0 < room.slots)
 
     def _may_start(self) -> bool:
@@ -381,7 +381,7 @@ class Worker:
         """Wait for a settlement, a hint, the next due time, or the next poll."""
         if self._ahead_seconds > AHEAD_SECONDS:
             await self._use_up_half()
-        pace = self._hints.pace
+        pace = self._wake_ups.pace
         longest = pace.poll_seconds(self.store.settings.poll_seconds)
         if self.claimer.seconds_to_next is not None and self._free() > 0:
             longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005) + pace.seconds_after_due())
@@ -393,10 +393,10 @@ class Worker:
             longest = min(longest, left + 0.01)
         if (left := self._waiting.seconds_left()) is not None:
             longest = min(longest, left + 0.005)
-        await self._hints.rest(longest)
+        await self._wake_ups.rest(longest)
         # While items wait for a slot, no slot is empty during the wait.
         enough = max(self.concurrency * GATHER_SHARE, min(CLAIM_LEAST, len(self._waiting)))
-        if self._attempts and not self._hints.noted and self._attempts.settled < enough:
+        if self._attempts and not self._wake_ups.noted and self._attempts.settled < enough:
             await asyncio.sleep(GATHER_SECONDS)
 
     async def _use_up_half(self) -> None:
@@ -449,7 +449,7 @@ class Worker:
     def _held(self, held: Held, asked_at: float) -> None:
         """In the heartbeat's thread: let the loop compare, and notice if it cannot."""
         self._caller.unstopped.look_while_blocked(self._attempts.all(), held)
-        self._hints.from_thread(self._compare)(held, asked_at)
+        self._wake_ups.from_thread(self._compare)(held, asked_at)
 
     def _compare(self, held: Held, asked_at: float) -> None:
         self._waiting.compare(held, asked_at)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.recovery.sweep import begin_due, close, recover, take_duty
@@ -18,6 +21,8 @@ from fanfold.model.money.batch import UNREGISTERED
 from fanfold.model.pipelines.pipeline import Pipeline, Stage, Target, by_name
 from fanfold.store.store import Store
 
+log = logging.getLogger("fanfold.worker")
+Found = TypeVar("Found")
 MARGIN_SHARE = 0.2
 LONGEST_MARGIN = 3.0
 """Longest time reserved at the end for handing back running items and leaving: what the parts of a worker may take together."""
@@ -91,8 +96,7 @@ def tick(
     end = started + seconds - min(LONGEST_MARGIN, seconds * MARGIN_SHARE)
     usable = end - started
     known = by_name(pipelines)
-    recovered = _recover(store, known)
-    usual = _usual_seconds(store, known)
+    recovered, usual = _InTime(lambda: _prepare(store, known), "its preparation").until(end, (0, {}))
     measured = Measured()
     worker = Worker(
         known.values(),
@@ -103,13 +107,57 @@ def tick(
         fits=_fits_until(end, usual, lambda: worker.claimer.has_claimed),
         measured=measured,
     )
-    _carry_batches(store)
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     too_long = worker.claimer.waiting_in(lambda stage: stage.takes > usable)
+    concluded = _InTime(lambda: _conclude(store, worker, measured), "the report")
+    next_due = concluded.until(started + seconds, worker.claimer.seconds_to_next)
+    report = _report(worker, started, next_due, recovered=recovered, too_long=too_long)
+    return replace(report, advanced=len(measured.tasks))
+
+
+def _prepare(store: Store, pipelines: dict[str, Pipeline]) -> tuple[int, dict[int, float]]:
+    """Recover lost items and carry batches before the first claim; returns how many were recovered, and the usual durations."""
+    recovered = _recover(store, pipelines)
+    usual = _usual_seconds(store, pipelines)
+    _carry_batches(store)
+    return recovered, usual
+
+
+def _conclude(store: Store, worker: Worker, measured: Measured) -> float | None:
+    """Remember how long the calls took; returns the seconds until something is due."""
     if measured.seconds:
         store.transact(lambda tx: tx.durations.learn(measured.seconds, KEPT))
-    report = _report(store, worker, started, recovered=recovered, too_long=too_long)
-    return replace(report, advanced=len(measured.tasks))
+    return _next_due(store, worker.claimer.seconds_to_next)
+
+
+class _InTime(Generic[Found]):
+    """Something before or after the work of a tick, in a thread of its own, because the tick has to end in time.
+
+    It talks to the database or to services, which may be slow. Every step of it may be broken off, as by a crash.
+    """
+
+    def __init__(self, function: Callable[[], Found], what: str) -> None:
+        self._function = function
+        self._what = what
+        self._found: list[Found] = []
+        self._problem: BaseException | None = None
+
+    def until(self, end: float, otherwise: Found) -> Found:
+        """Its result, or ``otherwise`` if it takes longer; raises what it raises."""
+        thread = threading.Thread(target=self._run, name=f"tick-{self._what}", daemon=True)
+        thread.start()
+        thread.join(max(0.0, end - time.monotonic()))
+        if self._problem is not None:
+            raise self._problem
+        if not self._found:
+            log.warning("[tick] The time is over before %s is done; the next tick continues", self._what)
+        return self._found[0] if self._found else otherwise
+
+    def _run(self) -> None:
+        try:
+            self._found.append(self._function())
+        except BaseException as problem:
+            self._problem = problem
 
 
 def _fits_until(end: float, usual: Mapping[int, float], has_claimed: Callable[[], bool]) -> Callable[[Stage], bool]:
@@ -180,18 +228,18 @@ def work_through(
         ahead_seconds=CARRIED_AHEAD_SECONDS,
     )
     worker.run(drain=True)
-    return _report(store, worker, started)
+    return _report(worker, started, _next_due(store, worker.claimer.seconds_to_next))
 
 
 def _report(
-    store: Store, worker: Worker, started: float, *, recovered: int = 0, too_long: tuple[str, ...] = ()
+    worker: Worker, started: float, next_due: float | None, *, recovered: int = 0, too_long: tuple[str, ...] = ()
 ) -> TickReport:
     ended = worker.endings
     return TickReport(
         finished=ended[Ending.FINISH], failed=ended[Ending.FAIL], retrying=ended[Ending.BACK_OFF],
         waiting=ended[Ending.POSTPONE], held=ended[Ending.HOLD], handed_back=ended[Ending.RELEASE],
         lost=ended[Ending.RECLAIM], recovered=recovered,
-        next_due_seconds=_next_due(store, worker.claimer.seconds_to_next), seconds=time.monotonic() - started,
+        next_due_seconds=next_due, seconds=time.monotonic() - started,
         too_long=too_long,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from fanfold.engine.worker.fleet_pace import FleetPace
 log = logging.getLogger("fanfold.worker")
 
 
-class Hints:
+class WakeUps:
     """Whether there may be new work, and how the loop learns of it. The first poll needs no hint."""
 
     def __init__(self, name: str) -> None:

@@ -1,0 +1,68 @@
+"""A tick ends in time although the database or a service is slow before or after its work."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import fanfold as ff
+from fanfold.engine.tasks.recovery import tick as module
+from fanfold.engine.tasks.recovery.tick import tick
+from fanfold.errors import BadInput
+from tests.engine.live import Live
+
+SECONDS = 3.0
+LONG = 60.0
+"""How long a slow part would take."""
+one = ff.Pipeline("one")
+
+
+@one.each
+def double(item: ff.ItemWork) -> int:
+    """Twice the input."""
+    return 2 * int(item.input)
+
+
+@pytest.fixture
+def slow() -> Iterator[threading.Event]:
+    """Ends what is slow when the test is over."""
+    over = threading.Event()
+    yield over
+    over.set()
+
+
+@pytest.mark.parametrize("part", ["_recover", "_carry_batches", "_usual_seconds"])
+def test_what_is_slow_before_the_work_does_not_make_a_tick_late(
+    live: Live, slow: threading.Event, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def wait(*_words: object) -> int:
+        slow.wait(LONG)
+        return 0
+
+    monkeypatch.setattr(module, part, wait)
+    live.client.submit(live.know(one), items=[21])
+    started = time.monotonic()
+    report = tick(live.store, live.pipelines, seconds=SECONDS)
+    assert time.monotonic() - started < LONG / 2
+    assert report.finished == 0
+
+
+def test_a_slow_report_does_not_make_a_tick_late(
+    live: Live, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.client.submit(live.know(one), items=[21])
+    monkeypatch.setattr(module, "_next_due", lambda _store, _seconds: slow.wait(LONG))
+    started = time.monotonic()
+    report = tick(live.store, live.pipelines, seconds=SECONDS)
+    assert time.monotonic() - started < LONG / 2
+    assert report.finished <= 1
+
+
+def test_what_goes_wrong_before_the_work_is_raised(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_words: object) -> int:
+        raise BadInput("no")
+
+    monkeypatch.setattr(module, "_recover", fail)
+    with pytest.raises(BadInput, match="no"):
+        tick(live.store, live.pipelines, seconds=SECONDS)
