@@ -135,7 +135,7 @@ MUTANTS = (
     ),
     mutant(
         "a copy forked in a split ends there",
-        Edit(CALLING, ".fill(in_one_process(value), ", ".fill(value, "),
+        Edit(CALLING, "            in_one_process(value), self.work._fold,", "            value, self.work._fold,"),
         test=f"{FORKS}::test_a_forked_copy_keeps_nothing[split]",
     ),
     mutant(
