@@ -208,6 +208,22 @@ def test_the_rest_of_a_running_task_can_be_switched_to_live(live: Live, ai: AISe
     assert done.options["lane"] == "live"
 
 
+def test_a_question_of_several_items_that_is_in_a_batch_is_not_asked_live_as_well(live: Live, ai: AIServer) -> None:
+    """The batch has ended at the service when a person switches to live: its answer is paid for, and serves all items."""
+    ai.batches.held = True
+    task = live.client.submit(live.know(batch(handler=ask)), items=["same", "same"], options={"lane": "batch"})
+    with live.working(concurrency=8):
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        eventually(lambda: [item.state for item in live.client.items(task.id)] == ["waiting", "waiting"])
+    [sent] = ai.batches.batches.values()
+    ai.batches.finish(sent)
+    live.client.set_lane(task.id, "live")
+    with live.working(concurrency=8):
+        live.until(task, "completed")
+    assert live.client.result(task.id) == ["You said same"] * 2
+    assert (ai.batches.paid, ai.calls) == ({"same": 1}, [])
+
+
 @pytest.mark.one_database
 def test_answers_that_exist_when_a_task_is_cancelled_are_paid_and_kept_for_others(live: Live, ai: AIServer) -> None:
     ai.batches.held = True

@@ -295,21 +295,28 @@ class BatchedQuestions:
             self.wake([row.item for row in rows if row.id in gone])  # In case the task is retried.
 
     def go_live(self, task: int) -> int:
-        """Ask a task's questions live: those in no batch at once, the others when their batch is over. Returns how many."""
+        """Ask a task's questions live: those in no batch at once, the others when their batch is over. Returns how many.
+
+        A question that another item of the task has in a batch waits for that batch too: its answer may be paid for already.
+        """
         mine = sa.select(*LIGHT).where(batch_members.c.task == task, OPEN)
         found = self.connection.execute(mine).all()
         lock_items(self.connection, sorted({row.item for row in found}))
         rows = self.connection.execute(mine).all()
-        collected = [row for row in rows if row.state == MemberState.COLLECTED.value]
-        self.settle([row.id for row in collected], MemberState.LIVE)
-        self.wake([row.item for row in collected])
-        late = sa.update(batch_members).where(batch_members.c.task == task, SENT)
+        sent = {row.key for row in rows if row.state == MemberState.SENT.value}
+        at_once = [row for row in rows if row.key not in sent]
+        self.settle([row.id for row in at_once], MemberState.LIVE)
+        self.wake([row.item for row in at_once])
+        late = sa.update(batch_members).where(batch_members.c.task == task, OPEN)
         self.connection.execute(late.values(wanted_by=self.clock.now))
         return len(rows)
 
     def late_collected(self, limit: int) -> list[int]:
-        """Ask live the questions that are past their deadline and in no batch; returns their items."""
-        late = sa.and_(COLLECTED, batch_members.c.wanted_by <= self.clock.now)
+        """Ask live the questions that are past their deadline and that their task has in no batch; returns their items."""
+        twin = batch_members.alias("twin")
+        same = twin.c.key == batch_members.c.key, twin.c.task == batch_members.c.task
+        sent = sa.select(twin.c.id).where(*same, twin.c.state == MemberState.SENT.value)
+        late = sa.and_(COLLECTED, batch_members.c.wanted_by <= self.clock.now, ~sent.exists())
         rows = self.connection.execute(sa.select(*LIGHT).where(late).limit(limit)).all()
         if rows:
             lock_items(self.connection, sorted({row.item for row in rows}))
