@@ -35,6 +35,16 @@ LIMIT_WORDS = {
     "adaptive": "found by trying",
 }
 """What rate limits count, and where their sizes come from."""
+BATCHES = 20
+"""How many batches are shown, the newest first."""
+BATCH_STATES = {
+    "sending": ("pending", "being sent"),
+    "running": ("waiting", "at the service"),
+    "fetching": ("running", "being read"),
+    "done": ("done", "done"),
+    "failed": ("failed", "failed"),
+}
+"""For each state of a batch: the state of an item that looks like it, and its word."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,8 @@ def seen(place: AppState) -> dict[str, Any]:
         "figures": client.metrics(),
         "limits": client.limits(),
         "limit_words": LIMIT_WORDS,
+        "batches": client.batches(limit=BATCHES),
+        "batch_states": BATCH_STATES,
         "chart": charted(list(place.live.samples)),
         "checks": checked(place),
         "watchers": place.live.watchers,
