@@ -49,7 +49,9 @@ def _only_one(file: str) -> Pipeline:
         return as_pipeline(*known.values())
     if not known:
         raise NotFound(f"{file} has no pipelines.")
-    raise NotFound(f"{file} has {len(known)} pipelines. Name one: {', '.join(f'{file}:{name}' for name in known)}.")
+    raise NotFound(
+        f"{file} has {len(known)} pipelines: {', '.join(known)}. Name one, such as {file}:{next(iter(known))}"
+    )
 
 
 def _pipelines_in(module: ModuleType) -> dict[str, Pipeline | TaskFunction[..., Any]]:

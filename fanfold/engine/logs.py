@@ -111,7 +111,9 @@ class JsonFormatter(logging.Formatter):
             **_known(record),
         }
         for name, value in vars(record).items():
-            if name not in STANDARD:
+            if name not in STANDARD and not name.startswith(
+                "_"
+            ):  # Libraries such as Ray mark every record for themselves.
                 line.setdefault(name, BLANK if is_secret(name) else _plain(value))
         if record.exc_info and record.exc_info[0] is not None:
             line["exception"] = without_keys(self.formatException(record.exc_info))

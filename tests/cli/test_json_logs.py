@@ -79,6 +79,7 @@ def test_a_line_has_its_time_its_level_its_logger_and_its_exception() -> None:
         raise ValueError("no")
     except ValueError:
         one = record("it %s", "failed", exc_info=sys.exc_info())
+    one._marked = "by a library for itself"
     found = line(one)
     assert datetime.fromisoformat(found["time"]).utcoffset() is not None
     assert (found["level"], found["logger"], found["message"]) == ("warning", "mine", "it failed")
