@@ -40,7 +40,9 @@ MUTANTS = (
     mutant(
         "a hint whose turn comes later is followed",
         Edit(
-            WAKE_UPS, "            self._follows = self._loop.call_later(delay, self._follow_late)\n", "            pass\n"
+            WAKE_UPS,
+            "            self._follows = self._loop.call_later(delay, self._follow_late)\n",
+            "            pass\n",
         ),
         test=f"{FLEET}::test_a_worker_of_a_large_fleet_follows_a_hint_when_it_is_its_turn[sqlite]",
     ),
