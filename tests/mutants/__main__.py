@@ -8,20 +8,26 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.mutant import ROOT, SEEN, Mutant
+from tests.mutants.prefork import Prefork
 
 COPIED = ("fanfold", "tests", "pyproject.toml")
 LONGEST_SECONDS = 600.0
+FIXED = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "500"}
+"""Seeds tell the same story in each process, and lines are not cut off."""
+ALREADY_IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""Plugins of pytest that were imported before the fork keep their plain asserts."""
 INTRODUCTION = """\
 # Every guard is needed
 
@@ -87,8 +93,12 @@ def main() -> int:
         print("\n".join(f"{one.guard}: {'; '.join(one.killers(seek=wanted.seek))}" for one in chosen))
         return 0
     started = time.monotonic()
-    with ThreadPoolExecutor(wanted.jobs) as pool:
-        verdicts = list(pool.map(partial(_told, seek=wanted.seek), chosen))
+    with ExitStack() as stack:
+        starters: SimpleQueue[Prefork] = SimpleQueue()
+        for _ in range(wanted.jobs):
+            starters.put(stack.enter_context(Prefork(os.environ | FIXED)))
+        pool = stack.enter_context(ThreadPoolExecutor(wanted.jobs))
+        verdicts = list(pool.map(partial(_told, starters, seek=wanted.seek), chosen))
     living = [verdict.mutant.guard for verdict in verdicts if not verdict.killer]
     print(f"{len(verdicts)} mutants in {time.monotonic() - started:.0f} s; {len(living)} live: {', '.join(living)}")
     if wanted.write:
@@ -101,14 +111,18 @@ def main() -> int:
     return 1 if living else 0
 
 
-def _told(mutant: Mutant, seek: bool) -> Verdict:
-    verdict = tried(mutant, seek)
+def _told(starters: SimpleQueue[Prefork], mutant: Mutant, seek: bool) -> Verdict:
+    starter = starters.get()
+    try:
+        verdict = tried(starter, mutant, seek)
+    finally:
+        starters.put(starter)
     fate = f"killed by {verdict.killer}: {verdict.seen}" if verdict.killer else "LIVES"
     print(f"{verdict.seconds:6.1f} s  {mutant.guard}: {fate}", flush=True)
     return verdict
 
 
-def tried(mutant: Mutant, seek: bool) -> Verdict:
+def tried(starter: Prefork, mutant: Mutant, seek: bool) -> Verdict:
     """Make a copy without the guard and let its killers try, one after the other."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fanfold-mutant-") as name:
@@ -119,47 +133,37 @@ def tried(mutant: Mutant, seek: bool) -> Verdict:
             shutil.copytree(source, place / part, ignore=ignored) if source.is_dir() else shutil.copy2(source, place)
         mutant.apply(place)
         for killer in mutant.killers(seek=seek):
-            found = attempt(place, killer)
-            if found is not None and (not found.is_slow or _passes_with_the_guard(mutant, place, killer)):
+            found = attempt(starter, place, killer)
+            if found is not None and (not found.is_slow or _passes_with_the_guard(starter, mutant, place, killer)):
                 return Verdict(mutant, found.killer, found.seen, time.monotonic() - started)
     return Verdict(mutant, "", "", time.monotonic() - started)
 
 
-def _passes_with_the_guard(mutant: Mutant, place: Path, killer: str) -> bool:
+def _passes_with_the_guard(starter: Prefork, mutant: Mutant, place: Path, killer: str) -> bool:
     """Whether a killer that timed out did so because of the missing guard: at the same load, but with the guard, it must pass."""
     for edit in mutant.edits:
         file = edit.place(ROOT).relative_to(ROOT)
         shutil.copy2(ROOT / file, place / file)
-    found = attempt(place, killer)
+    found = attempt(starter, place, killer)
     mutant.apply(place)
     if found is not None:
         print(f"{killer} fails with the guard as well: {found.seen}", flush=True)
     return found is None
 
 
-def attempt(place: Path, killer: str) -> Found | None:
+def attempt(starter: Prefork, place: Path, killer: str) -> Found | None:
     """Run one killer in a copy; what it has seen, or None."""
-    words = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", killer]
-    if not killer.startswith("tests/"):
-        words = ["-m", "tests.mutants.seeds", *killer.split()]
-    fixed = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(place), "COLUMNS": "500"}
-    try:
-        ran = subprocess.run(
-            [sys.executable, *words],
-            cwd=place,
-            env=os.environ | fixed,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    module, words = "tests.mutants.seeds", killer.split()
+    if killer.startswith("tests/"):
+        module, words = "pytest", ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *ALREADY_IMPORTED, killer]
+    ended = starter.run(module, words, place, LONGEST_SECONDS)
+    if ended.code is None:
         return Found(killer, f"no end within {LONGEST_SECONDS:.0f} s", is_slow=True)
-    if ran.returncode == 0:
+    if ended.code == 0:
         return None
-    found = judged(killer, ran.stdout + ran.stderr) if ran.returncode == 1 else None
+    found = judged(killer, ended.printed) if ended.code == 1 else None
     if found is None:
-        print(f"{killer} is not evidence: {(ran.stdout + ran.stderr)[-2000:]}", flush=True)
+        print(f"{killer} is not evidence: {ended.printed[-2000:]}", flush=True)
     return found
 
 
