@@ -20,4 +20,4 @@ def eventually(
         if now > start + seconds:
             raise AssertionError(f"not within {seconds:g} s: {condition.__qualname__}\n{state()}")
         # A condition that is costly to look at is looked at less often: others need the processor to make it true.
-        time.sleep(min(max(0.005, 2 * (now - asked_at)), 0.25))
+        time.sleep(min(max(0.005, 6 * (now - asked_at)), 0.25))

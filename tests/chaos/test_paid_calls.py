@@ -24,7 +24,7 @@ from tests.engine.live import Live
 from tests.providers.batch_crashes import QUICK, Mortal, speak
 from tests.providers.batch_worker import STEPS
 
-ITEMS = 600 if FULL else 120
+ITEMS = 600 if FULL else 60
 KILLS = 15 if FULL else 3
 WORKERS, SLOTS = 2, 4
 CALL_SECONDS = 0.5

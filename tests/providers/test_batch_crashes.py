@@ -13,11 +13,16 @@ from tests.waiting import eventually
 
 
 @pytest.mark.acceptance
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("databases", "kind"), [("sqlite", "openai"), ("postgresql", "anthropic")], indirect=["databases"]
+)
 def test_workers_killed_at_every_step_of_a_batch_cost_nothing_twice(
     kind: str, database_url: str, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step of one batch is the last of some worker; `make chaos` kills at each step of a batch of its own."""
+    """Each step of one batch is the last of some worker.
+
+    `make chaos` kills at each step of a batch of its own, for both services on both databases.
+    """
     speak(kind, ai, monkeypatch)
     steps = [step for step in STEPS if kind == "openai" or step != "uploaded"]
     live = Live(database_url, tmp_path, **QUICK)
