@@ -19,6 +19,8 @@ from fanfold.store.schema.tables import HELD, RUNNING, UNFINISHED, item_data, it
 
 SHOWN = tuple(subtasks.c[name] for name in SubtaskRow._fields)
 PARENTS = tasks.alias("parents")
+WITH_PARENTS = tasks.outerjoin(PARENTS, PARENTS.c.number == tasks.c.parent)
+"""Made at import: SQLAlchemy makes the columns of an alias at the first use, and two threads may make different ones."""
 
 
 class Subtasks:
@@ -110,7 +112,7 @@ class Subtasks:
         stands = sa.and_(tasks.c.state == TaskState.PAUSED.value, tasks.c.by_parent.is_(True), ~is_paused)
         found = (
             sa.select(tasks.c.number)
-            .outerjoin(PARENTS, PARENTS.c.number == tasks.c.parent)
+            .select_from(WITH_PARENTS)
             .where(UNFINISHED, tasks.c.ending.is_(None), sa.or_(unwanted, runs_on, stands))
         )
         if parent is not None:
