@@ -174,11 +174,35 @@ def test_each_order_of_the_list_is_read_from_an_index(
         assert "TEMP B-TREE" not in found.split("task_tags")[0], found
 
 
+def test_recent_failures_are_read_in_order_and_no_other_list_takes_their_index(crowd: Installation) -> None:
+    """Without statistics, SQLite would take the new index for any query by state, and sort all tasks of that state."""
+    recent = plan(crowd, partial(find, RECENT))
+    assert "tasks_state_updated" in recent, recent
+    assert "TEMP B-TREE" not in recent.split("task_tags")[0], recent
+    assert not re.search("Sort Key: (?!tag)", recent), recent
+    for order in (TaskOrder.NEWEST, TaskOrder.OLDEST):
+        found = plan(crowd, partial(find, Filter(states=("failed",), order=order, limit=0)))
+        assert "tasks_state_updated" not in found, found
+        assert "TEMP B-TREE" not in found.split("task_tags")[0], found
+
+
+@pytest.mark.parametrize("order", list(TaskOrder))
+def test_a_list_of_several_states_reads_a_page_of_each(crowd: Installation, order: TaskOrder) -> None:
+    found = plan(crowd, partial(find, Filter(states=("failed", "completed"), order=order, limit=0)))
+    index = "tasks_state_updated" if order is TaskOrder.UPDATED else "tasks_state|pk_tasks"
+    assert len(re.findall(index, found)) >= 2, found
+    # Only the page is sorted.
+    assert "TEMP B-TREE" not in found.partition("COMPOUND QUERY")[2].split("USE TEMP")[0], found
+
+
+RECENT = Filter(states=("failed",), order=TaskOrder.UPDATED, limit=0)
 QUERIES: tuple[tuple[str, Callable[[Transaction], Any]], ...] = (
     ("by id", lambda tx: tx.tasks.by_ids(["t-none"])),
     ("by key", lambda tx: tx.tasks.by_key("nobody", "none")),
     ("by state, the running ones", lambda tx: tx.tasks.find(Filter(states=("active",), limit=0))),
     ("recent failures", lambda tx: tx.tasks.find(Filter(states=("failed",), limit=0))),
+    ("failures in the order of their change", lambda tx: tx.tasks.find(RECENT)),
+    ("in two states", lambda tx: tx.tasks.find(Filter(states=("failed", "partial"), limit=0))),
     ("by owner", lambda tx: tx.tasks.find(Filter(owner="nobody", limit=0))),
     ("by type", lambda tx: tx.tasks.find(Filter(pipeline="none", limit=0))),
     ("by tag", lambda tx: tx.tasks.find(Filter(tag="none", limit=0))),

@@ -26,6 +26,14 @@ def only_where(condition: sa.ColumnElement[bool]) -> dict[str, Any]:
     return {f"{name}_where": condition for name in NAMES}
 
 
+def only_if_compared(column: sa.ColumnElement[Any]) -> dict[str, Any]:
+    """On SQLite, an index only for queries that compare this column, which is never NULL; elsewhere, for all.
+
+    Without statistics, SQLite takes any index with the right first column, even if the order of another one would save a sort.
+    """
+    return {"sqlite_where": column.is_not(None)}
+
+
 def if_indexes_end_with_id(index: sa.Index, is_so: bool) -> None:
     """Create the index only on databases whose indexes end with the row's id, or only on the others."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,6 +40,9 @@ SENTENCES = {"reason": "reason_sentence", "error_message": "error_sentence"}
 """Columns with sentences → columns with their codes and parameters."""
 
 
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 @dataclass(frozen=True)
 class Filter:
     """Which tasks to list; empty fields do not restrict."""
@@ -57,6 +60,8 @@ class Filter:
     """When the last task of the previous page was updated. Needed in that order, where the number alone is not a position."""
     parent: int | None = None
     """Only the subtasks of the task with this number."""
+    without: tuple[str, ...] = ()
+    """Pipelines whose tasks are left out."""
 
 
 ORDERS: dict[TaskOrder, tuple[sa.ColumnElement[Any], ...]] = {
@@ -174,26 +179,38 @@ class Tasks:
         named = (wanted.pipeline, wanted.owner, wanted.tag, wanted.text)
         if not all(is_storable(name) for name in named if name is not None):
             return []
-        found = sa.select(tasks).order_by(*ORDERS[wanted.order]).limit(wanted.limit)
-        if wanted.states:
-            found = found.where(tasks.c.state.in_(wanted.states))
-        if wanted.pipeline is not None:
-            found = found.where(tasks.c.pipeline == wanted.pipeline)
-        if wanted.owner is not None:
-            found = found.where(tasks.c.owner == wanted.owner)
-        if wanted.tag is not None:
-            found = found.where(tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag)))
-        if wanted.text:
-            found = found.where(_has_text(wanted.text))
-        if wanted.parent is not None:
-            found = found.where(tasks.c.parent == wanted.parent)
-        if wanted.needs_you:
-            found = found.where(self._needs_you())
-        if wanted.after is not None:
-            found = found.where(_behind(wanted))
+        order = ORDERS[wanted.order]
+        found = sa.select(tasks).where(*self._conditions(wanted)).order_by(*order).limit(wanted.limit)
+        if len(wanted.states) > 1:
+            # A page of each state, and of those a page. For an IN, SQLite sorts all tasks of these states.
+            numbers = found.with_only_columns(tasks.c.number)
+            pages = [numbers.where(*_is(state, wanted)).subquery() for state in wanted.states]
+            either = sa.union_all(*(sa.select(page.c.number) for page in pages))
+            found = sa.select(tasks).where(tasks.c.number.in_(either)).order_by(*order).limit(wanted.limit)
+        for state in wanted.states if len(wanted.states) == 1 else ():
+            found = found.where(*_is(state, wanted))
         rows = self.connection.execute(found).all()
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
+
+    def _conditions(self, wanted: Filter) -> Iterator[sa.ColumnElement[bool]]:
+        """What a listed task must fulfil, apart from its state."""
+        if wanted.pipeline is not None:
+            yield tasks.c.pipeline == wanted.pipeline
+        if wanted.without:
+            yield tasks.c.pipeline.not_in(wanted.without)
+        if wanted.owner is not None:
+            yield tasks.c.owner == wanted.owner
+        if wanted.tag is not None:
+            yield tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag))
+        if wanted.text:
+            yield _has_text(wanted.text)
+        if wanted.parent is not None:
+            yield tasks.c.parent == wanted.parent
+        if wanted.needs_you:
+            yield self._needs_you()
+        if wanted.after is not None:
+            yield _behind(wanted)
 
     def _needs_you(self) -> sa.ColumnElement[bool]:
         """The tasks that ``words.needs_you`` reports."""
@@ -283,6 +300,15 @@ class Tasks:
         if tags is None:
             tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
         return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})
+
+
+def _is(state: str, wanted: Filter) -> tuple[sa.ColumnElement[bool], ...]:
+    """Only tasks in this state. What is always true lets SQLite use the partial index `tasks_state_updated`."""
+    same = tasks.c.state == state
+    narrower = (wanted.owner, wanted.tag, wanted.text, wanted.parent)
+    if wanted.order is TaskOrder.UPDATED and all(one is None for one in narrower):
+        return same, tasks.c.updated_at > LONG_AGO
+    return (same,)
 
 
 def _has_text(text: str) -> sa.ColumnElement[bool]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Index
 
-from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_where
+from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_if_compared, only_where
 from fanfold.store.schema.money.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
 from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.schema.money.credit_tables import credit_entries
@@ -53,6 +53,13 @@ Index(
     **only_where(ACTIVE),
 )
 Index("tasks_state", tasks.c.state, tasks.c.number)
+Index(
+    "tasks_state_updated",
+    tasks.c.state,
+    tasks.c.updated_at,
+    tasks.c.number,
+    **only_if_compared(tasks.c.updated_at),
+)
 Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
 Index("tasks_owner", tasks.c.owner, tasks.c.number)
 Index("tasks_finished", tasks.c.finished_at)

@@ -50,6 +50,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0140", "0001"),
     Revision("0150", "0001", adds=("external_durations",)),
     Revision("0190", "0001"),
+    Revision("0195", "0001"),
 )
 """Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)
