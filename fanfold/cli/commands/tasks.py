@@ -27,6 +27,7 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
 @click.option("--tag", help="Only tasks with this tag.")
 @click.option("--text", help="Only tasks with this text in the id, title, error or a tag.")
 @click.option("--needs-you", is_flag=True, help="Only tasks that need a person, with the reason.")
+@click.option("--deliveries", is_flag=True, help="Also list the tasks that deliver webhooks.")
 @click.option("--parent", metavar="ID", help="Only the subtasks of this task.")
 @click.option(
     "--sort",
@@ -46,12 +47,17 @@ def command(
     tag: str | None,
     text: str | None,
     needs_you: bool,
+    deliveries: bool,
     parent: str | None,
     sort: str,
     after: str | None,
     limit: int,
 ) -> None:
-    """List tasks."""
+    """List tasks.
+
+    Tasks that deliver webhooks are left out, unless you ask for them with --deliveries, or for their pipeline, or for what needs
+    you.
+    """
     found = invocation.client().list(
         states=states,
         pipeline=pipeline,
@@ -63,6 +69,7 @@ def command(
         after=after,
         limit=limit,
         sort=sort,
+        deliveries=deliveries or needs_you or pipeline is not None,
     )
     if invocation.json:
         printing.print_json(found)

@@ -26,6 +26,13 @@ LATE_EVENTS = 1_000
 """How many events a follower looks back for late ones: two workers may commit events out of id order."""
 
 
+def _delivering() -> tuple[str, ...]:
+    """The pipelines that deliver webhooks. Imported when needed: they load the code of requests."""
+    from fanfold.engine.webhooks.deliveries import OWN_PIPELINES
+
+    return tuple(one.name for one in OWN_PIPELINES)
+
+
 class TaskQueries:
     """Read-only queries about tasks."""
 
@@ -51,13 +58,14 @@ class TaskQueries:
         after: str | None = None,
         limit: int = 50,
         sort: str = TaskOrder.NEWEST,
+        deliveries: bool = True,
     ) -> builtins.list[Task]:
         """Tasks, newest first; ``after`` is the cursor or id of the last task of the previous page.
 
         ``sort`` is ``newest``, ``oldest`` or ``updated`` (last changed first).
 
         ``needs_you=True`` returns tasks that need a person: their ``needs_you`` says why. ``parent`` is the id of a task:
-        only its subtasks.
+        only its subtasks. ``deliveries=False`` leaves out the tasks that deliver webhooks.
         """
         if not 1 <= limit <= 1_000:
             raise BadInput(say("limit_range", limit=limit))
@@ -79,6 +87,7 @@ class TaskQueries:
             TaskOrder(sort),
             updated_at,
             None if parent is None else self._look.row(parent).number,
+            () if deliveries else _delivering(),
         )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))

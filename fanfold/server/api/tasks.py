@@ -138,6 +138,7 @@ def list_tasks(
     text: Annotated[Text | None, Query(description="Text in the id, title, error or a tag.")] = None,
     needs_you: Annotated[bool, Query(description="Only tasks that need a person.")] = False,
     parent: Annotated[Text | None, Query(description="Only the subtasks of this task.", max_length=64)] = None,
+    deliveries: Annotated[bool, Query(description="`false` leaves out the tasks that deliver webhooks.")] = True,
     after: Annotated[Text | None, Query(description="The `next` of the previous page.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     sort: Annotated[TaskOrder, Query(description="`updated`: most recently changed first.")] = TaskOrder.NEWEST,
@@ -154,6 +155,7 @@ def list_tasks(
         after=after,
         limit=limit,
         sort=sort,
+        deliveries=deliveries,
     )
     return TaskList.model_construct(
         tasks=[TaskShape.of(task) for task in found], next=found[-1].cursor if len(found) == limit else None
