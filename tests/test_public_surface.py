@@ -75,6 +75,33 @@ def test_importing_fanfold_and_defining_a_pipeline_does_not_load_a_database() ->
     assert found.stdout.strip() == "[]"
 
 
+NOT_AT_THE_START = (
+    *("alembic", "anthropic", "click", "obstore", "openai", "psycopg", "redis", "rich"),
+    *("sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
+    *(f"fanfold.store.rows.{name}" for name in ("gate_answers", "health", "hints", "removal", "tokens")),
+    *(f"fanfold.store.rows.money.{name}" for name in ("batched_questions", "costs", "rate_limits", "usage_history")),
+)
+
+
+def test_a_client_and_a_worker_load_only_what_every_process_needs() -> None:
+    program = (
+        "import gc, sys, fanfold as ff\n"
+        "began = []\n"
+        "gc.callbacks.append(lambda phase, about: began.append(phase))\n"
+        "ff.Client, ff.Worker\n"
+        "gc.callbacks.clear()\n"
+        "assert gc.isenabled()\n"
+        "print(*sys.modules)\n"
+        "print(len(began))"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    modules, collections = printed.splitlines()
+    loaded = set(modules.split())
+    assert {"fanfold.engine.client", "fanfold.engine.worker.loop"} <= loaded
+    assert loaded & set(NOT_AT_THE_START) == set()
+    assert int(collections) <= 6, "garbage is not collected while modules load, only between them"
+
+
 def test_what_only_pages_ask_is_no_part_of_the_client() -> None:
     asked_by_pages = {name for name in vars(WebQueries) if not name.startswith("_")}
     assert asked_by_pages

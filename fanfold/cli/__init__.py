@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -65,6 +66,8 @@ SECTIONS = {
         "db",
     ),
 }
+COLLECT_AFTER = 20_000
+"""Garbage is collected after this many new objects."""
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 
@@ -160,4 +163,7 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point of the `fanfold` script."""
+    # Commands load several hundred modules, which stay. With Python's default, 150 collections run meanwhile: a tenth of the
+    # start.
+    gc.set_threshold(COLLECT_AFTER)
     cli(prog_name="fanfold")
