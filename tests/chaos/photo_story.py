@@ -32,6 +32,8 @@ SHARES = (
     ("failed", 3), ("not_listed", 2), ("slow", 2),
 )  # fmt: skip
 """How many of a hundred requests meet which fault; the others are answered well."""
+LONGEST_PAUSE = 2.0
+"""Seconds between two ticks of a loop, at most: a call of the service may make something due before the report says so."""
 RESTARTS = (0.75, 0.5, 0.25)
 """Shares of tasks still open at which the service restarts and forgets the jobs under way."""
 
@@ -62,8 +64,11 @@ class Story:
     seconds: float
     """Time limit of a tick."""
     kills: int
+    tasks_per_stage: int = 10
     dice: random.Random = field(default_factory=lambda: random.Random(7))
     killed: int = 0
+    done_share: float = 0.0
+    """Share of the tasks that have ended. Kills keep step with it, so that they are spread over the whole run."""
     ticks: list[float] = field(default_factory=list)
     """Seconds of work of each tick that was not killed, as it reports them."""
     whole: list[float] = field(default_factory=list)
@@ -106,47 +111,57 @@ class Story:
         return process
 
     def tick_on(self) -> None:
-        """One tick after the other, until the story is over; some are killed."""
+        """One tick after the other, as a timer that heeds their reports starts them; some are killed."""
         while not self.over.is_set():
             begun = time.monotonic()
-            process = self.start("tick", MODULE, "--seconds", str(self.seconds), "--json")
-            with self.lock:
-                strikes = self.killed < self.kills and self.dice.random() < 0.5
-                after = self.dice.uniform(0.5, 1.5) * self.seconds
-            if strikes:
-                self._kill(process, after)
-                continue
-            out, err = process.communicate()
-            with self.lock:
-                if process.returncode == 0 and not out.strip():
-                    self.cut += 1  # Its loop was blocked at the end of its time, so the process ended without a report.
-                elif process.returncode == 0:
-                    self.ticks.append(json.loads(out)["seconds"])
-                    self.whole.append(time.monotonic() - begun)
-                else:
-                    self.said.append(err.decode(errors="replace")[-2_000:])
+            limits = "--seconds", str(self.seconds), "--tasks-per-stage", str(self.tasks_per_stage)
+            process = self.start("tick", MODULE, *limits, "--json")
+            said = self._killed_or_said(process, self.dice.uniform(0.05, 1) * self.seconds if self._strikes() else None)
+            if said is not None:
+                self.over.wait(self._noted(process.returncode, *said, time.monotonic() - begun))
+
+    def _strikes(self) -> bool:
+        """Whether to kill the process that was just started."""
+        with self.lock:
+            return self.killed < min(self.kills, 1 + self.kills * self.done_share) and self.dice.random() < 0.5
+
+    def _noted(self, code: int, out: bytes, err: bytes, whole: float) -> float:
+        """Record what a tick reports; returns the seconds until the next one is worth its start."""
+        with self.lock:
+            if code != 0:
+                self.said.append(err.decode(errors="replace")[-2_000:])
+                return 0.0
+            if not out.strip():
+                self.cut += 1  # Its loop was blocked at the end of its time, so the process ended without a report.
+                return 0.0
+            report = json.loads(out)
+            self.ticks.append(report["seconds"])
+            self.whole.append(whole)
+        due = report["next_due_seconds"]
+        return LONGEST_PAUSE if due is None else min(float(due), LONGEST_PAUSE)
 
     def work_on(self) -> None:
         """A worker that is killed now and then."""
         while not self.over.is_set():
             process = self.start("worker", MODULE, "--concurrency", "8", sink=subprocess.DEVNULL)
-            with self.lock:
-                strikes, after = self.killed < self.kills, self.dice.uniform(1.5, 3) * self.seconds
-            if strikes:
-                self._kill(process, after)
-            else:
-                self.over.wait()
-                process.kill()
-                process.wait()
+            lasts = self.dice.uniform(0.5, 3) * self.seconds
+            while not self.over.wait(lasts) and not self._strikes():
+                pass
+            if not self.over.is_set():
+                self._killed_or_said(process, 0.0)
+            process.kill()
+            process.wait()
 
-    def _kill(self, process: subprocess.Popen[bytes], after: float) -> None:
+    def _killed_or_said(self, process: subprocess.Popen[bytes], after: float | None) -> tuple[bytes, bytes] | None:
+        """What a process said, unless it was killed because it still ran after these seconds."""
         try:
-            process.communicate(timeout=after)
+            return process.communicate(timeout=after)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             with self.lock:
                 self.killed += 1
+            return None
 
     def serve(self) -> None:
         """Start the server that the image service calls back."""
@@ -166,6 +181,7 @@ class Story:
             while left := self.ours.open_tasks(newest):
                 assert time.monotonic() < end, f"{left} tasks are open after {limit:g} s: {self.still_open()}"
                 assert not self.broken, "a loop that starts processes has ended"
+                self.done_share = 1 - left / len(tasks)
                 while restarts and left <= len(tasks) * restarts[0]:
                     restarts.pop(0)
                     self.images.forget()
