@@ -123,3 +123,42 @@ def test_a_cell_that_is_on_the_page_once_is_not_written_twice() -> None:
     page = RawPage(1, 600, 800, pieces, [Table(rows, [(50, 100), (110, 150), (200, 310)], 50, 60, 310, 100)])
     (table,) = finding.find(page, 10.0)
     assert table.rows[0] == ["", "", "Return to Springfield"]
+
+
+def test_rules_are_seen_on_a_page_with_a_stamp_in_its_margin(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    sheet.operators.append("BT /R 16 Tf 0 1 -1 0 30 300 Tm (Preprint 2301.00001) Tj ET")
+    sheet.table((("Kind", "Count"), ("alder", "7"), ("birch", "9")), (120, 120))
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| alder | 7 |" in page.markdown
+
+
+def test_a_body_without_upright_rules_has_the_columns_of_its_drawn_header(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y in (700, 680, 560):
+        rule(sheet, 64, y, 464, y)
+    for x, bottom in ((64, 560), (164, 680), (344, 680), (464, 560)):
+        rule(sheet, x, bottom, x, 700)
+    row(sheet, 686, {70: "Payee", 170: "Purpose", 350: "Amount"}, "B")
+    for number, name in enumerate(("BAIN", "SMITH", "ARMER", "ENGLERT", "CAMPBELL")):
+        row(sheet, 668 - 22 * number, {70: name, 170: "Travel of staff", 400: f"{number + 3}7.50"})
+        row(sheet, 657 - 22 * number, {170: "there and back" + " with an overnight stop in town" * (number == 2)})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| SMITH | Travel of staff there and back | 47.50 |" in page.markdown
+    assert "| ARMER | Travel of staff there and back with an overnight stop in town | 57.50 |" in page.markdown
+
+
+def test_wrapped_words_belong_to_the_value_above_them(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for y in (700, 680, 620):
+        rule(sheet, 64, y, 464, y)
+    for x in (204, 334):
+        rule(sheet, x, 620, x, 700)
+    row(sheet, 686, {70: "Action", 210: "Labor", 340: "Cost"}, "B")
+    row(sheet, 668, {70: "Wiring change .......", 210: "Up to 79 hours =", 340: "Up to $900."})
+    row(sheet, 656, {210: "Up to $715."})
+    row(sheet, 644, {70: "Sensor test .........", 210: "40 hours =", 340: "$3,400."})
+    row(sheet, 632, {210: "$3,400."})
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| Wiring change … | Up to 79 hours = Up to $715. | Up to $900. |" in page.markdown
+    assert "| Sensor test … | 40 hours = $3,400. | $3,400. |" in page.markdown

@@ -25,12 +25,15 @@ Angled = tuple[Piece, float]
 """A piece as it is on the page, and its clockwise rotation in degrees."""
 
 
-def place(page: RawPage, angled: Sequence[Angled]) -> None:
-    """Add pieces to a page: those in the main direction levelled, those in other directions as separate groups."""
+def place(page: RawPage, angled: Sequence[Angled]) -> float:
+    """Add pieces to a page: those in the main direction levelled, those in other directions as separate groups.
+
+    Returns the angle of the main direction, by which the page was turned back.
+    """
     found = [(piece, _true_angle(piece, angle)) for piece, angle in angled]
     if not any(angle for _, angle in found):
         page.pieces.extend(piece for piece, _ in found)
-        return
+        return 0.0
     main = _main(found)
     others: dict[int, list[Piece]] = {}
     for piece, angle in found:
@@ -40,6 +43,7 @@ def place(page: RawPage, angled: Sequence[Angled]) -> None:
             others.setdefault(round(angle) % 360, []).append(_level(piece, angle, angle, page))
     for angle, pieces in others.items():
         page.turned.append(Turned(angle, pieces, page.width if angle in (90, 270) else page.height))
+    return main
 
 
 def displayed(

@@ -68,7 +68,7 @@ def _raw_page(page: Any, turned: int = 0) -> RawPage:
     raw = RawPage(page.page_num, page.width, page.height)
     levels = heading_levels(page.structure_tree)
     found = ((_piece(item, levels), float(item.rotation)) for item in page.text_items)
-    turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
+    levelled = turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
     if turned:
         _remember_places(raw, turned)
     raw.filled_in = [piece for form_field in page.form_fields or () for piece in _filled_in(form_field)]
@@ -76,7 +76,7 @@ def _raw_page(page: Any, turned: int = 0) -> RawPage:
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
-    if not raw.turned and page.vector_graphics is not None:
+    if not levelled and page.vector_graphics is not None:
         raw.rules = drawn_rules.rules_of(page.vector_graphics.lines)
         drawn_rules.underline(raw.pieces, raw.rules)
     return raw

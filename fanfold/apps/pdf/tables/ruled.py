@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from fanfold.apps.pdf.markdown.lines import lines
+from fanfold.apps.pdf.markdown.lines import Line, lines
 from fanfold.apps.pdf.markdown.pieces import Piece, Rules, Table
 from fanfold.apps.pdf.tables.grids import Cell, Edges, cut, is_figure, table
 
@@ -22,6 +22,8 @@ _MOST_COLUMNS = 60
 _MOST_ROWS = 300
 # A grid with a smaller share of cells with text is a chart, a form or a page layout.
 _LEAST_FILLED = 0.3
+# Largest share of the pieces of a row without upright rules that may run over the end of their column.
+_CROSSED = 0.1
 # Values one below the other in a drawn row are rows of their own from this many on.
 _ROWS_IN_ROW = 3
 
@@ -94,8 +96,9 @@ def _table(pieces: Sequence[Piece], level: list[Span], upright: list[Span]) -> T
     there = [piece for piece in pieces if _within(piece, edges)]
     if not there:
         return None
-    cells = list(_cells(xs, ys, level, upright))
-    if not _assign(cells, there, xs, ys):
+    plain = _undrawn(xs, ys, upright, there)
+    cells = list(_cells(xs, ys, level, upright, plain))
+    if not _assign(cells, there, xs, ys, plain):
         return None
     filled = [cell for cell in cells if cell.pieces]
     if len(filled) < 4 or len(filled) < _LEAST_FILLED * len(cells):
@@ -122,22 +125,47 @@ def _within(piece: Piece, edges: Edges) -> bool:
     return edges[0] - 1 <= x <= edges[2] + 1 and edges[1] - 1 <= y <= edges[3] + 1
 
 
-def _cells(xs: list[float], ys: list[float], level: list[Span], upright: list[Span]) -> Iterator[Cell]:
-    """The cells of the grid; those without a rule between them are one."""
-    taken: set[tuple[int, int]] = set()
+def _is_drawn(rules: Sequence[Span], place: float, along: float) -> bool:
+    """Whether one of these rules runs at this place, past this point of it."""
+    return any(abs(at - place) <= _SAME and start - 1 <= along <= end + 1 for at, start, end in rules)
 
-    def is_drawn(rules: list[Span], place: float, along: float) -> bool:
-        return any(abs(at - place) <= _SAME and start - 1 <= along <= end + 1 for at, start, end in rules)
+
+def _undrawn(xs: list[float], ys: list[float], upright: list[Span], pieces: Sequence[Piece]) -> set[int]:
+    """The rows without upright rules that have the columns of the others.
+
+    If every other row is shaded, the rows between them have no edges; below a header, often only the outer edges are drawn.
+    """
+    found: set[int] = set()
+    for row, (top, bottom) in enumerate(itertools.pairwise(ys)):
+        y = (top + bottom) / 2
+        is_below = row > 0 and not any(_is_drawn(upright, x, y) for x in xs[1:-1])
+        if not any(_is_drawn(upright, x, y) for x in xs) or (is_below and _keeps_columns(pieces, xs, (top, bottom))):
+            found.add(row)
+    return found
+
+
+def _keeps_columns(pieces: Sequence[Piece], xs: list[float], edges: tuple[float, float]) -> bool:
+    """Whether the text between two level rules stays within the columns drawn above it, and fills several of them."""
+    there = [piece for piece in pieces if edges[0] < (piece.y0 + piece.y1) / 2 < edges[1]]
+    across = [piece for piece in there if any(piece.x0 + piece.size < x < piece.x1 - piece.size for x in xs[1:-1])]
+    columns = [_column(piece.x0 + piece.size / 2, xs) for piece in there]
+    return len(across) <= _CROSSED * len(there) and sum(columns.count(column) > 1 for column in set(columns)) > 1
+
+
+def _column(x: float, xs: list[float]) -> int:
+    """The column that a place is in."""
+    return min(max(sum(edge <= x for edge in xs) - 1, 0), len(xs) - 2)
+
+
+def _cells(xs: list[float], ys: list[float], level: list[Span], upright: list[Span], plain: set[int]) -> Iterator[Cell]:
+    """The cells of the grid; those without a rule between them are one, except in ``plain`` rows."""
+    taken: set[tuple[int, int]] = set()
 
     def is_open(row: int, column: int, down: bool) -> bool:
         """Whether nothing is drawn between a cell and the next one."""
         if down:
-            return not is_drawn(level, ys[row + 1], (xs[column] + xs[column + 1]) / 2)
-        return row not in blank and not is_drawn(upright, xs[column + 1], (ys[row] + ys[row + 1]) / 2)
-
-    # If every other row is shaded, the rows between them have no edges, but the same columns.
-    middles = [(top + bottom) / 2 for top, bottom in itertools.pairwise(ys)]
-    blank = {row for row, y in enumerate(middles) if not any(is_drawn(upright, x, y) for x in xs)}
+            return not _is_drawn(level, ys[row + 1], (xs[column] + xs[column + 1]) / 2)
+        return row not in plain and not _is_drawn(upright, xs[column + 1], (ys[row] + ys[row + 1]) / 2)
 
     for row, column in itertools.product(range(len(ys) - 1), range(len(xs) - 1)):
         if (row, column) in taken:
@@ -155,7 +183,7 @@ def _cells(xs: list[float], ys: list[float], level: list[Span], upright: list[Sp
         yield Cell(row, column, below - row, right - column)
 
 
-def _assign(cells: Sequence[Cell], pieces: Sequence[Piece], xs: list[float], ys: list[float]) -> bool:
+def _assign(cells: Sequence[Cell], pieces: Sequence[Piece], xs: list[float], ys: list[float], plain: set[int]) -> bool:
     """Put the pieces into their cells; False if the text runs across the rules, which then are no cells."""
     place = {
         (row, column): cell
@@ -165,17 +193,16 @@ def _assign(cells: Sequence[Cell], pieces: Sequence[Piece], xs: list[float], ys:
     }
     across = 0
     for piece in pieces:
-        row = max(sum(y <= (piece.y0 + piece.y1) / 2 for y in ys) - 1, 0)
-        column = max(sum(x <= (piece.x0 + piece.x1) / 2 for x in xs) - 1, 0)
-        cell = place[min(row, len(ys) - 2), min(column, len(xs) - 2)]
+        row = min(max(sum(y <= (piece.y0 + piece.y1) / 2 for y in ys) - 1, 0), len(ys) - 2)
+        overhangs = row in plain and piece.x1 - piece.x0 > 2 * piece.size
+        cell = place[row, _column(piece.x0 + piece.size / 2 if overhangs else (piece.x0 + piece.x1) / 2, xs)]
         left, right = xs[cell.column], xs[cell.column + cell.columns]
-        if left - piece.size <= piece.x0 and piece.x1 <= right + piece.size:
+        if left - piece.size <= piece.x0 and (overhangs or piece.x1 <= right + piece.size):
             cell.pieces.append(piece)
             continue
         across += 1
         for part in cut(piece, xs):
-            column = min(max(sum(x <= (part.x0 + part.x1) / 2 for x in xs) - 1, 0), len(xs) - 2)
-            place[min(row, len(ys) - 2), column].pieces.append(part)
+            place[row, _column((part.x0 + part.x1) / 2, xs)].pieces.append(part)
     return across <= max(1, 0.05 * len(pieces))
 
 
@@ -210,20 +237,21 @@ def _levels(cells: Sequence[Cell]) -> list[float]:
     if len(cells) < 2:
         return []
     heights = [[(line.y0 + line.y1) / 2 for line in cell.lines] for cell in cells]
-    most = max(heights, key=len)
+    size = median(piece.size for cell in cells for piece in cell.pieces)
+    values = [own for cell, own in zip(cells, heights, strict=True) if all(map(_is_value, cell.lines))]
+    most = max(values or heights, key=len)
     if len(most) < 2:
         return []
-    size = median(piece.size for cell in cells for piece in cell.pieces)
-    full = [cell for cell, own in zip(cells, heights, strict=True) if _is_level(own, most, size)]
+    full = [own for own in heights if len(own) >= len(most) and _is_part(most, own, size)]
     # Wrapped words also end up side by side, but figures are not wrapped, nor are all cells wrapped alike.
-    figures = [cell for cell in full if all(is_figure(line.text) for line in cell.lines)]
-    is_even = len(full) == len(cells) and len(most) >= _ROWS_IN_ROW
-    enough = len(full) >= max(2, 0.6 * len(cells)) and (bool(figures) or is_even)
-    return most if enough and all(len(own) == 1 or _is_part(own, most, size) for own in heights) else []
+    is_even = len(full) == len(cells) and len(most) >= _ROWS_IN_ROW and all(len(own) == len(most) for own in full)
+    enough = len(full) >= max(2, 0.6 * len(cells)) and (len(most) == max(map(len, values), default=0) or is_even)
+    return most if enough and all(len(own) == 1 or own in full or _is_part(own, most, size) for own in heights) else []
 
 
-def _is_level(own: list[float], most: list[float], size: float) -> bool:
-    return len(own) == len(most) and _is_part(own, most, size)
+def _is_value(line: Line) -> bool:
+    """Whether a line of a cell is a value by itself: a figure, or text followed by leader dots."""
+    return is_figure(line.text) or line.text.endswith("..")
 
 
 def _is_part(own: list[float], most: list[float], size: float) -> bool:
@@ -238,7 +266,7 @@ def _split(cell: Cell, levels: list[float], start: int) -> Iterator[Cell]:
         yield Cell(start, cell.column, len(levels), cell.columns, cell.pieces)
         return
     for line in found:
-        middle = (line.y0 + line.y1) / 2
-        at = min(range(len(levels)), key=lambda index: abs(levels[index] - middle))
+        # Wrapped words are below the value that they belong to.
+        at = max(sum(level < (line.y0 + line.y1) / 2 + 0.6 * line.size for level in levels) - 1, 0)
         parts.setdefault(at, []).extend(line.pieces)
     yield from (Cell(start + at, cell.column, 1, cell.columns, pieces) for at, pieces in parts.items())
