@@ -1,5 +1,6 @@
 """Tables are read by their rules and their columns; what only looks like a table is not one."""
 
+import itertools
 from pathlib import Path
 
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
@@ -162,3 +163,39 @@ def test_wrapped_words_belong_to_the_value_above_them(tmp_path: Path) -> None:
     (page,) = converted(tmp_path / "a.pdf", sheet)
     assert "| Wiring change … | Up to 79 hours = Up to $715. | Up to $900. |" in page.markdown
     assert "| Sensor test … | 40 hours = $3,400. | $3,400. |" in page.markdown
+
+
+def cell_by_cell(sheet: Sheet, y: float, height: float, edges: tuple[float, ...]) -> None:
+    """A rule or shading of a row that is drawn for each cell by itself."""
+    sheet.operators.extend(
+        f"0.9 g {left} {y} {right - left} {height} re f 0 g" for left, right in itertools.pairwise(edges)
+    )
+
+
+def test_rules_drawn_cell_by_cell_show_the_edges_of_columns(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    edges = (64, 130, 190, 400)
+    row(sheet, 688, {65: "Berth", 160: "Ships", 191: "Remark"}, "B")
+    for number, remark in enumerate(("closed in May", "with a new crane, in use since June", "open")):
+        cell_by_cell(sheet, 684 - 20 * number, 0.8, edges)
+        # The figure ends where the remark begins, as in tables of web pages.
+        row(sheet, 670 - 20 * number, {65: f"North {number}", 169: f"{number}.17", 191: remark})
+    cell_by_cell(sheet, 624, 0.8, edges)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| Berth | Ships | Remark |" in page.markdown
+    assert "| North 1 | 1.17 | with a new crane, in use since June |" in page.markdown
+
+
+def test_the_row_below_the_last_shaded_one_belongs_to_the_table(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for number, (name, fee) in enumerate(
+        (("Small ship", "40"), ("Large ship", "120"), ("Pilot", "75"), ("Crane", "9"))
+    ):
+        if number % 2 == 0:
+            cell_by_cell(sheet, 666 - 16 * number, 14, (64, 200, 300))
+        row(sheet, 670 - 16 * number, {65: name, 205: fee})
+    sheet.y = 580
+    sheet.paragraph(PROSE)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| Small ship | 40 |" in page.markdown
+    assert "| Crane | 9 |" in page.markdown

@@ -31,7 +31,7 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
     position = 0
     loose: _Loose | None = None
     for piece in (piece for piece in pieces if piece.text):
-        start = _place(own, simple, piece, position)
+        start = place(own, simple, piece, position)
         if start < 0:
             if cleaning.is_right_to_left(piece.text):
                 _turn_around(own, piece)
@@ -89,7 +89,7 @@ def _turn_around(own: OwnText, piece: Piece) -> None:
         piece.text = " ".join(cleaning.characters(found).split())
 
 
-def _place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
+def place(own: OwnText, simple: str, piece: Piece, position: int) -> int:
     """Where a piece is in pdfium's text; if its text is there several times, by its place on the page."""
     text = surrogates.split(piece.text)
     first = simple.find(text)

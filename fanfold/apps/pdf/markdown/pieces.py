@@ -104,7 +104,7 @@ class RawPage:
     rules: Rules = field(default_factory=Rules)
     turned: list[Turned] = field(default_factory=list)
     filled_in: list[Piece] = field(default_factory=list)
-    """Form field values, which are not part of the page's own text."""
+    """Form field values and drawn bullets, which are not part of the page's own text."""
     links: list[str] = field(default_factory=list)
     """Addresses of the page's links, in the order of their numbers."""
 

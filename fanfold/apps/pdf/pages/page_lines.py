@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fanfold.apps.pdf.characters import cutting, unmapped_bullets
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.heads.headings import Headings
@@ -154,6 +155,8 @@ def _pieces(raw: RawPage) -> list[Piece]:
 def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tuple[Line, bool]]:
     """The lines of a page in the order of its Markdown, and whether each is a heading."""
     if own is not None:
+        cutting.at_rules(own, raw)
+        unmapped_bullets.add(own, raw)
         exact.correct(own, raw.pieces)
     tables = finding.find(raw, headings.body)
     cells = {id(table): finding.held(table, raw.pieces) for table in tables}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fanfold.apps.pdf.characters import cutting, unmapped_bullets
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.heads.headings import Headings
@@ -117,6 +118,8 @@ def _lost(own: OwnText | None, kept: list[str]) -> str | None:
 
 def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block]:
     if own is not None:
+        cutting.at_rules(own, raw)
+        unmapped_bullets.add(own, raw)
         raw.links = exact.correct(own, raw.pieces)
     tables = finding.find(raw, headings.body)
     taken = {id(piece) for table in tables for piece in finding.held(table, raw.pieces)}

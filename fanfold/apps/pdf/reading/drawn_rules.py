@@ -9,32 +9,33 @@ from typing import Any
 from fanfold.apps.pdf.markdown.pieces import Piece, Rules
 
 # A page with more lines is a drawing.
-_MOST = 4000
+MOST = 4000
 # In points: a shorter line is a mark; lines this close are one line; pieces of a line may be this far apart.
 _SHORTEST = 4.0
 _SAME = 1.2
 _GAP = 3.0
-_WHITE = ("ffffffff", "00ffffff")
+WHITE = ("ffffffff", "00ffffff")
 # In points: an underline is at most this far above or below the lower edge of its text, and this much shorter.
 _WITHIN = 5.0
 _BELOW = 2.5
 _OVER = 3.0
 
 
-def rules_of(lines: Sequence[Any]) -> Rules:
-    """The level and upright lines, with their parts joined."""
-    if len(lines) > _MOST:
+def rules_of(lines: Sequence[Any], edges: Iterable[tuple[float, float, float]] = ()) -> Rules:
+    """The level and upright lines, with their parts joined; ``edges`` are upright lines known otherwise."""
+    if len(lines) > MOST:
         return Rules()
     level: list[tuple[float, float, float]] = []
     upright: list[tuple[float, float, float]] = []
     for line in lines:
         x0, y0, x1, y1 = line.x1, line.y1, line.x2, line.y2
-        if (line.stroke_color if line.stroke else line.fill_color) in _WHITE:
+        if (line.stroke_color if line.stroke else line.fill_color) in WHITE:
             continue
         if abs(y0 - y1) < 1 and abs(x0 - x1) >= _SHORTEST:
             level.append(((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
         elif abs(x0 - x1) < 1 and abs(y0 - y1) >= _SHORTEST:
             upright.append(((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
+    upright.extend(edges)
     return Rules(joined(level), joined(upright))
 
 

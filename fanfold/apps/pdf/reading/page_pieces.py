@@ -11,6 +11,8 @@ from fanfold.apps.pdf.heads.faces import face
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table, style
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading import drawn_rules
+from fanfold.apps.pdf.reading.column_edges import edges_of_columns
+from fanfold.apps.pdf.reading.drawn_bullets import bullets
 from fanfold.apps.pdf.reading.structure_tree import heading_levels
 from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
@@ -72,12 +74,15 @@ def _raw_page(page: Any, turned: int = 0) -> RawPage:
     if turned:
         _remember_places(raw, turned)
     raw.filled_in = [piece for form_field in page.form_fields or () for piece in _filled_in(form_field)]
+    if not levelled and page.vector_graphics is not None:
+        raw.filled_in += bullets(page.vector_graphics.shapes, raw.pieces)
     raw.pieces.extend(raw.filled_in)
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
     if not levelled and page.vector_graphics is not None:
-        raw.rules = drawn_rules.rules_of(page.vector_graphics.lines)
+        edges = edges_of_columns(page.vector_graphics.shapes, raw.pieces)
+        raw.rules = drawn_rules.rules_of(page.vector_graphics.lines, edges)
         drawn_rules.underline(raw.pieces, raw.rules)
     return raw
 
