@@ -166,3 +166,24 @@ def test_a_centred_title_of_two_close_lines_is_one_heading(tmp_path: Path) -> No
     sheet.paragraph(PROSE)
     sheet.paragraph(PROSE)
     assert headings_of(tmp_path / "a.pdf", sheet) == ["# A long title about the foxes of the north and south"]
+
+
+def test_terms_above_short_definitions_are_no_headings(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    for term in ("Berth", "Pilot", "Quay"):
+        sheet.lines([term], font="B")
+        sheet.lines([f"What is meant by {term.lower()} in a harbour."], LEFT + 24)
+    assert headings_of(tmp_path / "a.pdf", sheet) == []
+
+
+def test_authors_and_where_they_work_are_no_headings(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.text(150, 780, "Drift in Shallow Lakes", size=20)
+    sheet.text(110, 750, "Maria Oliveira", size=14)
+    sheet.text(370, 750, "Jonas Berger", size=14)
+    sheet.text(200, 732, "Institute of Hydrology, Bremen", size=14)
+    for column in (64, 310):
+        for number in range(24):
+            sheet.text(column, 690 - 14 * number, "the lake responds to wind within hours", size=11)
+    assert headings_of(tmp_path / "a.pdf", sheet) == ["# Drift in Shallow Lakes"]

@@ -286,3 +286,10 @@ def test_digits_that_the_layout_engine_confused_are_read_again(tmp_path: Path) -
     opened.close()
     assert read is not None
     assert "29 answered within 5 weeks" in " ".join(read.text.split())
+
+
+def test_an_accent_drawn_over_a_letter_is_part_of_it(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.operators.append("BT /T 12 Tf 64 700 Td [(Jonas K\xa8) 415 (onig und die Seen)] TJ ET")
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown == "Jonas König und die Seen"

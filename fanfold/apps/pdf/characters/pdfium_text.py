@@ -6,6 +6,9 @@ character. pdfium has both for every character; a piece is located in pdfium's t
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from fanfold.apps.pdf.characters import surrogates
 from fanfold.apps.pdf.characters.glyphs import OwnText
 from fanfold.apps.pdf.characters.type_spans import TypeSpans
@@ -19,6 +22,13 @@ SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\
 _NEAR = 2.0
 _MOST_PLACES = 40
 _LEAST_LOOSE = 6
+# Accents as characters of their own, and the marks that make one character of them and their letter.
+_COMBINING = {
+    "\u00a8": "\u0308", "\u00b4": "\u0301", "`": "\u0300", "\u02c6": "\u0302", "^": "\u0302", "\u02dc": "\u0303",
+    "\u00af": "\u0304", "\u02c9": "\u0304", "\u02d8": "\u0306", "\u02c7": "\u030c", "\u02da": "\u030a",
+    "\u02d9": "\u0307", "\u02dd": "\u030b", "\u00b8": "\u0327", "\u02db": "\u0328",
+}  # fmt: skip
+_ACCENT = re.compile(f"[{re.escape(''.join(_COMBINING))}]")
 _HYPHENS = str.maketrans("\x02\ufffe", "--")
 
 
@@ -51,7 +61,41 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
                 piece.size *= spans.size(start + flags.index(usual)) / (spans.size(start) or 1.0) or 1.0
             _set(piece, flags)
         piece.text = surrogates.joined(piece.text)
+        if _ACCENT.search(piece.text):
+            _compose(own, piece, start)
     return [address for _, _, address in spans.links] if spans is not None else []
+
+
+def _compose(own: OwnText, piece: Piece, start: int) -> None:
+    """Put accents that are characters of their own, as TeX draws them, on the letters above which they stand."""
+    text, flags = piece.text, piece.flags
+    if own.units[start : start + len(text)].translate(_HYPHENS) != text or (flags and len(flags) != len(text)):
+        return
+    found: list[str] = []
+    settings: list[int] = []
+    mark = ""
+    for at, letter in enumerate(text):
+        composed = unicodedata.normalize("NFC", letter + mark)
+        mark = _COMBINING.get(letter, "")
+        if mark and at and _is_one(found[-1] + mark) and _is_above(own, start + at, start + at - 1):
+            found[-1], mark = unicodedata.normalize("NFC", found[-1] + mark), ""
+        elif not (mark and _is_one(text[at + 1 : at + 2] + mark) and _is_above(own, start + at, start + at + 1)):
+            mark = ""
+            found.append(composed)
+            settings.append(flags[at] if flags else 0)
+    piece.text, piece.flags = "".join(found), settings if flags else None
+
+
+def _is_one(text: str) -> bool:
+    """Whether a letter and a mark are one character together."""
+    return len(text) == 2 and len(unicodedata.normalize("NFC", text)) == 1
+
+
+def _is_above(own: OwnText, accent: int, letter: int) -> bool:
+    """Whether the middle of an accent is over a letter."""
+    left, _, right, _ = own.edges(letter)
+    start, _, end, _ = own.edges(accent)
+    return left < (start + end) / 2 < right
 
 
 class _Loose:

@@ -42,6 +42,13 @@ STATEMENT = re.compile(
 VALUE = re.compile(r"[^:：]{1,40}[:：]\s*(?=[^:]*\d)[\d\s.,/%$€£¥+-]*(?:[A-Za-z]{1,4})?[\d\s.,/%$€£¥+-]*")
 """A label and its value, such as "Total: 1,204.50 EUR"."""
 VERSION = re.compile(r"\b(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d{1,2}\b|\bv(?:ersion)?\.?\s?\d+\.\d", re.IGNORECASE)
+AFFILIATION = re.compile(
+    r"\b(?:university|institute|department|dept\.|laborator(?:y|ies)|school of|college|faculty|hospital|academy"
+    r"|research cent(?:er|re)|universit[àätéyd]\w*|institut"
+    r"|fakultät|hochschule|école|istituto|inc\.|ltd\.?|gmbh|大学|学院|研究所)",
+    re.IGNORECASE,
+)
+"""Where authors work."""
 _PARTICLES = frozenset(
     ("van", "von", "de", "der", "den", "di", "da", "du", "la", "le", "el", "al", "and", "und", "et", "y", "&")
 )

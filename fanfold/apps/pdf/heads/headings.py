@@ -69,16 +69,32 @@ class Headings:
     def mark_columns(self, columns: Iterable[Sequence[Line]], page: int) -> Iterator[Block]:
         """The blocks of a page, column by column, with its headings marked."""
         begun = False
-        for column in columns:
-            found = self.mark(blocks.group(column), page, begun=begun)
+        before: list[Block] = []
+        parts = list(columns)
+        for number, column in enumerate(parts, 1):
+            is_last = number == len(parts)
+            found = self.mark(blocks.group(column), page, begun=begun, before=before, is_last=is_last)
             begun = begun or is_text_in(found)
+            before.extend(found)
             yield from found
 
-    def mark(self, found: Sequence[Block], page: int, *, begun: bool = False) -> list[Block]:
-        """Mark the paragraphs that are headings; ``begun`` if an earlier column of the page has running text."""
+    def mark(
+        self,
+        found: Sequence[Block],
+        page: int,
+        *,
+        begun: bool = False,
+        before: Sequence[Block] = (),
+        is_last: bool = True,
+    ) -> list[Block]:
+        """Mark the paragraphs of a column that are headings.
+
+        ``before`` are the blocks of the page's earlier columns, ``begun`` tells whether running text is among them, and
+        ``is_last`` whether no other column follows.
+        """
         marked: list[Block] = []
         parts = [part for block in found for part in _without_title(block)]
-        signs = Signs(parts, page, self._bold_body, self._faces, begun=begun)
+        signs = Signs(parts, page, self._bold_body, self._faces, begun=begun, before=before, is_last=is_last)
         for index, block in enumerate(parts):
             level = self._level(block, page, signs, index)
             if level is None:
@@ -152,7 +168,7 @@ class Headings:
         """Whether a short text in body size is set or worded like a heading."""
         bold = all(line.bold for line in block.lines)
         if bold:
-            return not signs.mostly_bold and not signs.is_term(index)
+            return not signs.mostly_bold and not signs.is_term(index) and not signs.is_label(index)
         following = signs.blocks[index + 1] if index + 1 < len(signs.blocks) else None
         if len(block.lines) > 2 or len(text) > _LONGEST_PLAIN:
             return False

@@ -6,7 +6,15 @@ import itertools
 from collections.abc import Sequence
 
 from fanfold.apps.pdf.heads.faces import Faces
-from fanfold.apps.pdf.heads.heading_words import CONTENTS_ENTRY, DEPTH, NUMBERED, VERSION, WELL_KNOWN, is_names
+from fanfold.apps.pdf.heads.heading_words import (
+    AFFILIATION,
+    CONTENTS_ENTRY,
+    DEPTH,
+    NUMBERED,
+    VERSION,
+    WELL_KNOWN,
+    is_names,
+)
 from fanfold.apps.pdf.markdown.blocks import Block
 
 # With a larger share of letters set like that, bold type, capitals or a face are how the page is set and not a sign.
@@ -19,6 +27,7 @@ _MOST_AUTHORS = 6
 # In multiples of the type size: white space above a heading, beyond that between the lines of the text below it.
 _WHITE = 0.3
 _INDENT = (0.8, 4.0)
+_CELL_GAP = 0.75
 # Share of the column that a line may fill and still stand in its middle, and how far it may be off.
 _CENTRED_WIDTH = 0.75
 _OFF_CENTRE = 0.02
@@ -27,8 +36,20 @@ _OFF_CENTRE = 0.02
 class Signs:
     """What the blocks of a column have in common, against which a heading must stand out."""
 
-    def __init__(self, blocks: Sequence[Block], page: int, bold_body: bool, faces: Faces, *, begun: bool) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        page: int,
+        bold_body: bool,
+        faces: Faces,
+        *,
+        begun: bool,
+        before: Sequence[Block] = (),
+        is_last: bool = True,
+    ) -> None:
         self.blocks = blocks
+        self._before = before
+        self._is_last = is_last
         self.page = page
         self._faces = faces
         self._begun = begun
@@ -69,17 +90,18 @@ class Signs:
 
     def is_author(self, index: int, text: str) -> bool:
         """Whether a block between the title and the text of the first page names authors or a date."""
-        above = self.blocks[:index]
-        if not 0 < len(above) <= _MOST_AUTHORS or any(block.kind != "paragraph" for block in above):
+        above = [*self._before, *self.blocks[:index]]
+        if not 0 < len(above) <= _MOST_AUTHORS or any(block.kind not in ("paragraph", "heading") for block in above):
             return False
         if any(sum(len(line.text) for line in block.lines) > _LONG for block in above) or text.endswith(":"):
             return False
         title = max(line.size for block in above for line in block.lines)
         size = self.blocks[index].lines[0].size
-        is_before_text = any(sum(len(line.text) for line in block.lines) > _LONG for block in self.blocks[index + 1 :])
+        below = self.blocks[index + 1 :]
+        is_before_text = is_text_in(below) or (not self._is_last and len(below) <= _MOST_AUTHORS)
         if NUMBERED.match(text) or WELL_KNOWN.fullmatch(text.rstrip(":")) or size > 0.95 * title or not is_before_text:
             return False
-        return VERSION.search(text) is not None or is_names(text)
+        return VERSION.search(text) is not None or AFFILIATION.search(text) is not None or is_names(text)
 
     def is_above_text(self, index: int) -> bool:
         """Whether a block is followed by a longer one, and is shorter than the lines below it."""
@@ -92,14 +114,44 @@ class Signs:
 
     def is_term(self, index: int) -> bool:
         """Whether all of the text below is slightly indented, as that below a term of a glossary."""
-        block, following = self.blocks[index], self.blocks[index + 1 : index + 2]
-        if not following or following[0].kind != "paragraph" or NUMBERED.match(block.lines[0].text):
+        if NUMBERED.match(self.blocks[index].lines[0].text):
             return False
-        first = block.lines[0]
-        indents = [line.x0 - first.x0 for line in following[0].lines]
-        return len(indents) > 1 and all(
-            _INDENT[0] * first.size < indent < _INDENT[1] * first.size for indent in indents
+        lines = self._indented_below(index)
+        # A single line below shows little, unless the next term follows it.
+        return lines > 1 or (
+            lines == 1
+            and not self.blocks[index].lines[0].text.isupper()
+            and any(self._is_like(index, at) for at in (index - 2, index + 2))
         )
+
+    def _is_like(self, index: int, other: int) -> bool:
+        """Whether another block is a bold line at the same edge, with indented text below it too."""
+        if not 0 <= other < len(self.blocks) or not self._indented_below(other):
+            return False
+        one, two = self.blocks[index].lines[0], self.blocks[other].lines[0]
+        return two.bold and abs(one.x0 - two.x0) < 1 and abs(one.size - two.size) < 0.5
+
+    def _indented_below(self, index: int) -> int:
+        """How many lines the paragraph below has, if it is slightly indented and close; else 0."""
+        block, following = self.blocks[index], self.blocks[index + 1 : index + 2]
+        if not following or following[0].kind != "paragraph" or not block.lines:
+            return 0
+        first = block.lines[0]
+        lines = following[0].lines
+        if not all(_INDENT[0] * first.size < line.x0 - first.x0 < _INDENT[1] * first.size for line in lines):
+            return 0
+        return len(lines)
+
+    def is_label(self, index: int) -> bool:
+        """Whether a bold line is the label of the short line below it, or the header of the table below it."""
+        block, following = self.blocks[index], self.blocks[index + 1 : index + 2]
+        if not following or NUMBERED.match(block.lines[0].text) or WELL_KNOWN.fullmatch(block.lines[0].text):
+            return False
+        line, below = block.lines[-1], following[0]
+        if below.kind == "table":
+            gaps = [right.x0 - left.x1 for left, right in itertools.pairwise(line.pieces)]
+            return below.lines[0].y0 - line.y1 < line.size and any(gap > _CELL_GAP * line.size for gap in gaps)
+        return False
 
     def is_other_face(self, block: Block) -> bool:
         """Whether a block is set in a face that the text does not have."""

@@ -6,6 +6,7 @@ into zones; in each zone the left side is read before the right one, and each si
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -19,15 +20,17 @@ __all__ = ["Box", "Line", "columns", "lines"]
 Interval = tuple[float, float]
 
 # Minimum gutter width in multiples of the type size; the spaces in a justified line are narrower.
-_GUTTER = 0.9
+_GUTTER = 0.8
 _WORDS_APART = 0.7
+_MARKER = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|[•◦▪‣●○■□–]")
+_MARKER_APART = 3.0
 _HEADLINE = 1.3
 _HEADLINE_WORDS_APART = 1.8
 # A page with more large pieces than this is a poster or a drawing.
 _MOST_INITIALS = 20
 # Shares of the height that boxes across a gutter may take; gutters that fewer boxes cross are tried first.
 _CROSSED = (0.0, 0.04, 0.1, 0.2, 0.35, 0.5)
-_STRIPS = 240
+_STRIPS = 480
 _DEEPEST = 12
 # In multiples of the type size: boxes across the gutter this close belong together, and white space that ends both columns.
 _TOGETHER = 0.35
@@ -53,7 +56,11 @@ def _fused(boxes: Sequence[Box], usual: float) -> tuple[list[Box], dict[int, lis
     members: dict[int, list[Box]] = {}
     for box in sorted(boxes, key=lambda box: (round(box.y0 + box.y1), box.x0)):
         before = found[-1] if found else None
-        if not isinstance(box, Piece) or not isinstance(before, Piece) or not _is_next(before, box, usual):
+        if (
+            not isinstance(box, Piece)
+            or not isinstance(before, Piece)
+            or not (_is_next(before, box, usual) or _is_entry(before, box, boxes))
+        ):
             found.append(box)
             continue
         edges = (min(before.y0, box.y0), max(before.x1, box.x1), max(before.y1, box.y1))
@@ -72,6 +79,17 @@ def _is_next(before: Piece, piece: Piece, usual: float) -> bool:
         abs(before.y0 + before.y1 - piece.y0 - piece.y1) < 0.6 * size
         and -0.5 * size < piece.x0 - before.x1 < apart * size
     )
+
+
+def _is_entry(marker: Piece, text: Piece, boxes: Sequence[Box]) -> bool:
+    """Whether the marker of a list stands before its text, and is not the number of a formula at the end of a column."""
+    size = min(marker.size, text.size)
+    gap = text.x0 - marker.x1
+    is_level = abs(marker.y0 + marker.y1 - text.y0 - text.y1) < 0.6 * size
+    if not is_level or not -0.5 * size < gap < _MARKER_APART * size or not _MARKER.fullmatch(marker.text):
+        return False
+    reaching = sum(box.x0 < marker.x0 - 0.5 * size and marker.x0 < box.x1 < text.x0 for box in boxes)
+    return reaching < 2
 
 
 def _lower_initials(boxes: Sequence[Box], size: float) -> None:

@@ -1,4 +1,4 @@
-"""Puts notes in the margin after the paragraph beside which they stand."""
+"""Puts notes in the margin after the paragraph beside which they stand, and headings in the margin before it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fanfold.apps.pdf.markdown.pieces import Piece
 # A margin is at most this share of the width of the text, and its notes have at most this share of the lines.
 _NARROW = 0.5
 _SPARSE = 0.45
+_HEADED = 0.75
+"""The same for headings in the margin."""
 _MOST_NOTES = 30
 # In multiples of the type size: lines of one note are closer than this; first lines are indented by more.
 _TOGETHER = 0.9
@@ -24,19 +26,52 @@ def placed(left: list[Box], right: list[Box], size: float) -> Iterator[list[Box]
         if groups:
             yield from _among(groups, text, size)
             return
+    headings = _side_headings(left, right, size)
+    if headings:
+        yield from _before(headings, right)
+        return
     yield left
     yield right
 
 
-def _groups(notes: list[Box], text: list[Box], size: float) -> list[list[Box]]:
+def _side_headings(notes: list[Box], text: list[Box], size: float) -> list[list[Box]]:
+    """Headings in the left margin, each with its lines: all are level with the first line of a paragraph; none otherwise."""
+    groups = _groups(notes, text, size, smaller=False)
+    found = list(rows(text)) if groups else []
+    starts = [found[at] for at in (0, *_paragraph_ends(found, size))] if found else []
+    return groups if groups and all(_is_level(group, starts, size) for group in groups) else []
+
+
+def _is_level(group: list[Box], starts: list[list[Box]], size: float) -> bool:
+    top = min(box.y0 for box in group)
+    return any(abs(min(box.y0 for box in row) - top) < 0.4 * size for row in starts)
+
+
+def _before(groups: list[list[Box]], text: list[Box]) -> Iterator[list[Box]]:
+    """Each heading, followed by the text down to the next one."""
+    tops = [min(box.y0 for box in group) - 1 for group in groups]
+    middles = [(box, (box.y0 + box.y1) / 2) for box in text]
+    above = [box for box, middle in middles if middle < tops[0]]
+    if above:
+        yield above
+    for group, top, end in zip(groups, tops, [*tops[1:], float("inf")], strict=True):
+        yield group
+        yield [box for box, middle in middles if top <= middle < end]
+
+
+def _groups(notes: list[Box], text: list[Box], size: float, *, smaller: bool = True) -> list[list[Box]]:
     """The notes, each with its lines; none if this is a column and not a margin."""
     if not notes or not text or not all(isinstance(box, Piece) for box in notes):
         return []
     width = max(box.x1 for box in notes) - min(box.x0 for box in notes)
     lines = list(rows(notes))
     is_margin = width <= _NARROW * (max(box.x1 for box in text) - min(box.x0 for box in text))
-    smaller = max(box.size for box in notes if isinstance(box, Piece)) < 0.95 * size
-    if not is_margin or not smaller or len(lines) > _SPARSE * len(list(rows(text))):
+    is_small = max(box.size for box in notes if isinstance(box, Piece)) < 0.95 * size
+    if (
+        not is_margin
+        or (smaller and not is_small)
+        or len(lines) > (_SPARSE if smaller else _HEADED) * len(list(rows(text)))
+    ):
         return []
     groups: list[list[Box]] = []
     bottom = float("-inf")

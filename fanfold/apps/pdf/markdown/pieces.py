@@ -70,6 +70,8 @@ class Table:
     """Its pieces; None if only its area is known."""
     is_ruled: bool = False
     """Whether rules enclose it, so that no line beside it belongs to it."""
+    is_drawn: bool = False
+    """Whether rules separate its columns too."""
 
 
 @dataclass(slots=True)

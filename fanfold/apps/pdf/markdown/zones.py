@@ -130,7 +130,7 @@ def is_aside(notes: list[Box], text: list[Box], size: float) -> bool:
     lines = list(rows(text))
     begins = [lines[0], *(below for above, below in itertools.pairwise(lines) if not _is_inside(above, below))]
     at_begin = sum(any(abs(row[0].y0 - line[0].y0) < 0.4 * size for line in begins) for row in found)
-    return is_small or 2 * at_begin < len(found)
+    return is_small or 2 * at_begin <= len(found)
 
 
 def _is_inside(above: list[Box], below: list[Box]) -> bool:

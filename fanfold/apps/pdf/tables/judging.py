@@ -14,6 +14,7 @@ _BULLETS = re.compile("[•●▪■◦○]")
 _BULLET = re.compile(r"[•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔❖\uf0b7\uf0a7\uf0d8–—*·-]")
 _SECTION = re.compile(r"(?:§\s*)?(?:\d{1,2}(?:\.\d{1,3})*\.?|[A-Z](?:\.\d{1,3})*\.?|[IVX]{1,5}\.?)")
 _MARKER = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[\w+]{1,12}\]|\d{1,3}")
+_ENTRY = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]")
 _PAGE = re.compile(r"\d{1,4}|[ivxl]{1,6}|[A-Z]-?\d{1,3}")
 # Entries of a list are sentences, and cells are not.
 _SENTENCE = 45
@@ -26,7 +27,8 @@ def is_table(table: Table, pieces: Sequence[Piece], body: float) -> bool:
     if _is_prose(table) or is_listing(pieces):
         return False
     if table.is_ruled:
-        return True
+        # Two level rules may be those below the header and above the footer of the page.
+        return table.is_drawn or not (_is_list(table) or _is_cut_text(table))
     others = (_is_list(table), _is_stretched(table), _is_cut_text(table), is_contents(table))
     return not any(others) and not _has_headings(table, pieces, body)
 
@@ -82,7 +84,9 @@ def is_contents(table: Table) -> bool:
 
 def _is_list(table: Table) -> bool:
     """Whether a list was read as a table: markers in the first column and sentences in the second one."""
-    if len(table.columns) > 2:
+    if len(table.columns) == 3:
+        return _has_entries(table)
+    if len(table.columns) > 3:
         return False
     markers = [row[0].strip() for row in table.rows if row[0].strip()]
     texts = [row[1] for row in table.rows if len(row) > 1 and row[1]]
@@ -91,6 +95,16 @@ def _is_list(table: Table) -> bool:
     is_marked = all(_BULLET.fullmatch(marker) for marker in markers)
     is_numbered = sum(_MARKER.fullmatch(marker) is not None for marker in markers) >= 0.8 * len(markers)
     return is_marked or (is_numbered and sum(map(len, texts)) / len(texts) > _SENTENCE)
+
+
+def _has_entries(table: Table) -> bool:
+    """Whether the middle column has the markers of a list and the last one its sentences: headings in the margin beside it."""
+    rows = [row for row in table.rows if len(row) == 3]
+    markers = [row[1].strip() for row in rows if row[1].strip()]
+    texts = [row[2] for row in rows if row[2].strip()]
+    if len(markers) < 2 or not all(_ENTRY.fullmatch(marker) for marker in markers):
+        return False
+    return sum(map(len, texts)) > _SENTENCE * len(texts)
 
 
 def _is_cut_text(table: Table) -> bool:
@@ -111,8 +125,11 @@ def _goes_on(cells: Sequence[str]) -> bool:
     texts = [cell.strip() for cell in cells if cell.strip()]
     pairs = list(itertools.pairwise(texts))
     inner = sum(below[0].islower() and above[-1] not in ".!?:;" for above, below in pairs)
-    is_full = len(texts) > 4 and 4 * len(texts) >= 3 * len(cells)
-    return is_full and 5 * inner >= 2 * len(pairs) and sum(map(len, texts)) > 30 * len(texts)
+    if len(texts) > 1 and inner == len(pairs) and min(map(len, texts)) > _SENTENCE:
+        return True
+    is_full = len(texts) > 2 and 4 * len(texts) >= 3 * len(cells)
+    length = 30 if len(texts) > 4 else _SENTENCE
+    return is_full and 5 * inner >= 2 * len(pairs) and sum(map(len, texts)) > length * len(texts)
 
 
 def _is_stretched(table: Table) -> bool:

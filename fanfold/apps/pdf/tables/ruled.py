@@ -107,7 +107,7 @@ def _table(pieces: Sequence[Piece], level: list[Span], upright: list[Span]) -> T
     cells, heads = _with_rows(cells, heads)
     made = table(cells, edges, list(itertools.pairwise(xs)), heads)
     if made is not None:
-        made.is_ruled, made.pieces = True, there
+        made.is_ruled, made.is_drawn, made.pieces = True, True, there
     return made
 
 
