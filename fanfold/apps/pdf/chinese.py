@@ -47,8 +47,9 @@ WORDS: dict[str, str] = {
     "`auto`: use OCR on pages without a text layer; `always`: on all pages; `never`: on none.": (
         "`auto`：没有文字层的页用 OCR；`always`：所有页；`never`：都不用。"
     ),
-    "`auto`: keep page images that had to be rendered; `always`: keep one of every page; `never`: keep none.": (
-        "`auto`：需要时保留页面图片；`always`：总是；`never`：从不。"
+    "`auto`: keep page images that had to be rendered; `always`: keep one of every page; `never`: keep none; "
+    "`figures`: like `auto`, and write the figures of pages with a text layer as files.": (
+        "`auto`：需要时保留页面图片；`always`：总是；`never`：从不；`figures`：同 `auto`，并把有文字层的页中的插图存为文件。"
     ),
     "Longest side of a page image, in pixels.": "页面图片的最长边，像素。",
     "Whether to put a page-number mark before each page and a line between pages.": (

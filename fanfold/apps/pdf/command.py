@@ -40,7 +40,7 @@ WARM = 2
 PASSWORD = "FANFOLD_PDF_PASSWORD"
 NAMED = (
     "pages", "provider", "model", "fallback", "prompt", "password", "ocr", "to", "chunks", "front_matter", "join",
-    "marks", "per_page", "report", "keep_raw",
+    "marks", "per_page", "report", "keep_raw", "images",
 )  # fmt: skip
 """Conversion options offered on the command line."""
 ENDINGS = Endings(kinds.TAKEN, ".md", ("document", "documents"), kinds.SEARCHED)

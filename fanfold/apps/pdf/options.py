@@ -13,7 +13,7 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 LOCAL = "local"
 OCR = ("auto", "always", "never")
 TO = ("md", "html", "json")
-IMAGES = ("auto", "always", "never")
+IMAGES = ("auto", "always", "never", "figures")
 LEAST_CHUNK = 100
 READING, OUTPUT, LIMITS = "Reading", "Result", "Limits"
 OPTIONS = (
@@ -124,7 +124,8 @@ OPTIONS = (
     ff.Option(
         "images",
         "choice",
-        "`auto`: keep page images that had to be rendered; `always`: keep one of every page; `never`: keep none.",
+        "`auto`: keep page images that had to be rendered; `always`: keep one of every page; `never`: keep none; "
+        "`figures`: like `auto`, and write the figures of pages with a text layer as files.",
         "auto",
         label="Images",
         choices=IMAGES,
@@ -209,6 +210,11 @@ class Options:
     def wants_facts(self) -> bool:
         """Whether the result names the document's title and author."""
         return self.front_matter or self.to == "json"
+
+    @property
+    def wants_figures(self) -> bool:
+        """Whether figures are written as files."""
+        return self.images == "figures"
 
     @property
     def is_local(self) -> bool:

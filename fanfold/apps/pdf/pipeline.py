@@ -6,6 +6,7 @@ fanfold convert book.pdf
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.pdf import chinese
+from fanfold.apps.pdf.figures.drawing import drawn
 from fanfold.apps.pdf.inputs import kinds
 from fanfold.apps.pdf.inputs.parts import Parts, read_parts
 from fanfold.apps.pdf.inputs.pictures import as_pdf
@@ -79,7 +81,8 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
         return await _split_parts(task, options, kind)
     source = await _drawn(task, options) if kind == kinds.PICTURE else await _unlocked(task, options)
     examined = await _examined(task, source, options)
-    known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
+    survey_of = examined.survey | ({"figures": True} if options.wants_figures else {})
+    known = {"pages": examined.pages, "total": examined.total, "survey": survey_of}
     if options.wants_facts:
         known["facts"] = await task.in_child(pdf_facts, source.path)
     text = json.dumps(known)
@@ -117,13 +120,30 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
     layer = await windows().page(item)
     if options.is_local and not layer.needs_ocr and options.ocr != "always":
         kept = await _picture(item, options) if options.images == "always" else None
-        return await _finished(item, options, layer.markdown, TEXT_LAYER, kept, lost=layer.lost)
+        return await _from_layer(item, options, layer, kept)
     picture = await _picture(item, options)
     if picture.blank and not layer.text.strip():
         return await _finished(item, options, "", "blank", picture)
     if options.is_local:
         return await _recognised(item, options, layer, picture)
     return await _asked(item, options, layer, picture)
+
+
+async def _from_layer(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture | None) -> dict[str, Any]:
+    """A page from its text layer, with its figures as files if they are wanted."""
+    if not layer.figures:
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
+    source: ff.File = item.input["source"]
+    pictures = await item.in_child(drawn, await item.local(source), layer.page, layer.figures)
+    known = hashlib.sha256(source.key.encode()).hexdigest()[:8]
+    files = {}
+    for number, content in enumerate(pictures, 1):
+        name = f"page-{layer.page:04}-{number}.png"
+        files[f"{known}-{name}"] = await asyncio.to_thread(item.write, name, content)
+    # Documents with results in one folder share the folder of figures.
+    markdown = layer.illustrated.replace(f"](files/page-{layer.page:04}-", f"](files/{known}-page-{layer.page:04}-")
+    found = await _finished(item, options, markdown, TEXT_LAYER, picture, lost=layer.lost)
+    return {**found, "figures": files}
 
 
 @lru_cache(maxsize=8)

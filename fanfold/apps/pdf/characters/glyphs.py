@@ -173,6 +173,11 @@ class OwnText:
         left, top, right, down, up_right, up = self._turn
         return left + x * right + y * up_right, top + x * down + y * up
 
+    def shown_box(self, bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom on the displayed page for left, bottom, right and top on the page."""
+        one, other = self._shown(bounds[0], bounds[1]), self._shown(bounds[2], bounds[3])
+        return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
+
     def _piece(self, run: list[Glyph]) -> Angled:
         import pypdfium2.raw as raw
 

@@ -12,7 +12,7 @@ from typing import Literal
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import BOLD, Table
 
-Kind = Literal["paragraph", "heading", "item", "code", "table", "note"]
+Kind = Literal["paragraph", "heading", "item", "code", "table", "note", "figure"]
 
 # In multiples of the type size: the indent of a first line, and the extra leading that separates paragraphs.
 _INDENT = 0.7
@@ -34,7 +34,7 @@ _RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, heading, list entry, table, footnote or code block, with its source lines."""
+    """A paragraph, heading, list entry, table, footnote or code block, with its source lines; or a figure, which has none."""
 
     kind: Kind
     lines: list[Line]

@@ -37,6 +37,8 @@ def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | 
         found["chunks"] = task.write(f"{name}.chunks.jsonl", _chunks(task.scratch / "chunks.jsonl", results, options))
     if options.per_page:
         found["pages"] = task.write(f"{name}-pages.zip", _zipped(task.scratch / "pages.zip", results))
+    if options.wants_figures and (figures := _figures(task.scratch / "figures.zip", results)) is not None:
+        found["figures"] = task.write(f"{name}-files.zip", figures)
     if options.report:
         found["report"] = task.write(f"{name}.report.json", _reported(task.scratch / "report.json", task, results))
     return found if len(found) > 1 else found["markdown"]
@@ -100,6 +102,17 @@ def _zipped(path: Path, results: ff.Results) -> Path:
         for page, text, _ in _pages(results.all()):
             archive.writestr(f"page-{page:04}.md", text + "\n" if text else "")
     return path
+
+
+def _figures(path: Path, results: ff.Results) -> Path | None:
+    """The figures of all pages in one archive; None if there are none."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for result in results.all():
+            for name, file in ((result.output or {}).get("figures") or {}).items():
+                with file.open() as content:
+                    archive.writestr(name, content.read())
+        is_empty = not archive.namelist()
+    return None if is_empty else path
 
 
 def _reported(path: Path, task: ff.TaskWork, results: ff.Results) -> Path:

@@ -13,6 +13,8 @@ from fanfold.running.many_files.saving import Placed
 
 SHORT = {"text layer": "text", "ocr": "OCR"}
 NOT_READ = "not read"
+FIGURES = "files"
+"""Folder of the figures, beside the result."""
 
 
 def markdown(result: Any) -> ff.File:
@@ -29,7 +31,7 @@ def main(result: Any) -> ff.File:
 
 
 def place(result: Any, target: Path) -> Placed:
-    """The result at ``target``, with the report, the chunks and the page files beside it if requested."""
+    """The result at ``target``, with the report, the chunks, the page files and the figures beside it if requested."""
     parts = result if isinstance(result, dict) else {}
     report = target.with_suffix(".report.json" if "json" in parts else ".json")
     if "report" in parts and report == target:
@@ -46,6 +48,10 @@ def place(result: Any, target: Path) -> Placed:
             for name in archive.namelist():
                 placed.files[folder / Path(name).name] = partial(_unpacked, parts["pages"], name)
         placed.tidied.append((folder, "page-*.md"))  # Pages of an earlier range.
+    if "figures" in parts:
+        with parts["figures"].open() as content, zipfile.ZipFile(content) as archive:
+            for name in archive.namelist():
+                placed.files[target.parent / FIGURES / Path(name).name] = partial(_unpacked, parts["figures"], name)
     return placed
 
 
@@ -56,7 +62,8 @@ def _unpacked(pages: ff.File, name: str) -> bytes:
 
 def has_more_files(options: dict[str, Any]) -> bool:
     """Whether a conversion with these options has more than one file."""
-    return bool(options.get("per_page") or options.get("report") or options.get("chunks"))
+    more = ("per_page", "report", "chunks")
+    return any(options.get(name) for name in more) or options.get("images") == "figures"
 
 
 def engine(output: dict[str, Any]) -> str:

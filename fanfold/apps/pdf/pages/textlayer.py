@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf.characters import cutting, unmapped_bullets
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
+from fanfold.apps.pdf.figures import figure_blocks
+from fanfold.apps.pdf.figures.areas import Area, areas_of
 from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
-from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
 from fanfold.apps.pdf.reading.document import opened
@@ -49,6 +51,19 @@ class PageText:
     problem: str | None = None
     lost: str | None = None
     """Message about text that is on the page but not in its Markdown."""
+    figures: tuple[Area, ...] = ()
+    """The areas of its figures."""
+    illustrated: str = ""
+    """Its Markdown with its figures; empty if they are not wanted."""
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """How the pages of a document are judged, and whether their figures are looked for."""
+
+    headings: Headings
+    running: Running
+    wants_figures: bool
 
 
 def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:
@@ -56,10 +71,9 @@ def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[Pa
     if not pages:
         return []
     found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
-    headings = Headings(survey)
-    running = Running(survey)
+    rules = _Rules(Headings(survey), Running(survey), bool(survey.get("figures")))
     with opened(path) as document, hyphens.evidence(survey):
-        return [_page(document, number, found.get(number), problems.get(number), headings, running) for number in pages]
+        return [_page(document, number, found.get(number), problems.get(number), rules) for number in pages]
 
 
 def _page(
@@ -67,15 +81,14 @@ def _page(
     number: int,
     read: RawPage | None,
     problem: str | None,
-    headings: Headings,
-    running: Running,
+    rules: _Rules,
 ) -> PageText:
     try:
         with own_text(document, number) as own:
             raw = whole(read, own, number)
             if raw is None or (read is None and not raw.pieces):
                 return PageText(number, "", "", True, problem or say_of_pdf("page_could_not_be_read"))
-            return _judged(document, raw, own, headings, running)
+            return _judged(document, raw, own, rules)
     except Exception as error:
         if shortage(error) is not None:
             raise
@@ -83,16 +96,19 @@ def _page(
         return PageText(number, "", "", True, f"{type(error).__name__}: {error}")
 
 
-def _judged(
-    document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, headings: Headings, running: Running
-) -> PageText:
+def _judged(document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, rules: _Rules) -> PageText:
+    headings, running = rules.headings, rules.running
     beside = running.beside(raw, headings.body)
     dropped = running.drop(raw, headings.body)
     needs_ocr = is_unreliable(document, raw, beside)
-    found = _blocks(raw, own, headings)
+    found, tables = _blocks(raw, own, headings)
     markdown = rendering.markdown(found, raw.links)
     kept = [_MARKUP.sub("", markdown), *dropped, *(line.number for block in found for line in block.lines)]
-    return PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+    page = PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+    if own is None or needs_ocr or not rules.wants_figures:
+        return page
+    illustrated, figures = figure_blocks.placed(found, areas_of(own, raw, tables), raw.number)
+    return replace(page, figures=tuple(figures), illustrated=rendering.markdown(illustrated, raw.links))
 
 
 def is_unreliable(document: pdfium.PdfDocument, raw: RawPage, beside: Sequence[Piece]) -> bool:
@@ -116,7 +132,8 @@ def _lost(own: OwnText | None, kept: list[str]) -> str | None:
     return reason(lost) if lost > MOST_LOST else None
 
 
-def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block]:
+def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> tuple[list[Block], list[Table]]:
+    """The blocks of a page in reading order, and its tables."""
     if own is not None:
         cutting.at_rules(own, raw)
         unmapped_bullets.add(own, raw)
@@ -128,7 +145,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block
     found = list(headings.mark_columns(map(absorb, columns), raw.number))
     # Text at another angle does not fit between the lines of the page, so it follows them.
     aside = (column for group in raw.turned for column in layout.columns(group.pieces))
-    return [*found, *(block for column in aside for block in blocks.group(column)), *notes]
+    return [*found, *(block for column in aside for block in blocks.group(column)), *notes], tables
 
 
 def _garbled(pieces: Sequence[Piece]) -> bool:

@@ -25,7 +25,7 @@ class Windows:
     """Cache of recent windows, including those being read, for one event loop."""
 
     def __init__(self) -> None:
-        self._windows: OrderedDict[tuple[str, int], asyncio.Task[Window]] = OrderedDict()
+        self._windows: OrderedDict[tuple[str, int, bool], asyncio.Task[Window]] = OrderedDict()
         self._waiting: Counter[asyncio.Task[Window]] = Counter()
         self._surveys: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
@@ -34,7 +34,7 @@ class Windows:
         page: int = item.input["page"]
         source: ff.File = item.input["source"]
         survey = await self._survey(item.input["survey"])
-        key = (source.key, page // PAGES)
+        key = (source.key, page // PAGES, bool(survey["survey"].get("figures")))
         if key not in self._windows:
             wanted = [number for number in survey["pages"] if number // PAGES == page // PAGES]
             self._windows[key] = asyncio.ensure_future(self._read(item, source, wanted, survey))
@@ -50,7 +50,7 @@ class Windows:
             return text
         return found[page]
 
-    async def _shared(self, key: tuple[str, int]) -> Window:
+    async def _shared(self, key: tuple[str, int, bool]) -> Window:
         """A window shared by several waiters: it continues without this page, and is cancelled when nobody waits.
 
         A page may block its reader for minutes. If the task is cancelled, nobody needs it and the child is killed.
@@ -78,7 +78,7 @@ class Windows:
         for key in read[: max(0, len(self._windows) - KEPT)]:
             del self._windows[key]
 
-    def _forget_failed(self, key: tuple[str, int], window: asyncio.Task[Window]) -> None:
+    def _forget_failed(self, key: tuple[str, int, bool], window: asyncio.Task[Window]) -> None:
         """Drop a failed window so that the next attempt reads it again. The waiters already have the error."""
         failed = window.cancelled() or window.exception() is not None
         if failed and self._windows.get(key) is window:
