@@ -10,8 +10,8 @@ from fastapi import Request
 
 from fanfold.engine.client import Client
 from fanfold.model.pipelines.pipeline import Pipeline
-from fanfold.server.changes.index import ChangeIndexes
-from fanfold.server.tables.index import TableIndexes
+from fanfold.server.changes.change_index import ChangeIndexes
+from fanfold.server.tables.table_index import TableIndexes
 from fanfold.server.threads.database_health import DatabaseHealth
 from fanfold.server.threads.pictures import Pictures
 from fanfold.server.watching.live import Live

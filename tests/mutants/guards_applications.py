@@ -10,7 +10,7 @@ RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/pipelines/
 FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
 NAMED = "engine/test_vocabulary.py::"
 
-CHANGES, LISTED = "fanfold/server/changes/index.py", "server/test_change_list.py::"
+CHANGES, LISTED = "fanfold/server/changes/change_index.py", "server/test_change_list.py::"
 INSTALLED, BROUGHT = "fanfold/engine/installed.py", "cli/test_packages.py::"
 
 MUTANTS = (
@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     mutant(
         "all changes are decided about only when every output was read",
-        Edit("fanfold/server/changes/window.py", "index.look(math.inf)", "index.look(0)"),
+        Edit("fanfold/server/changes/change_windows.py", "index.look(math.inf)", "index.look(0)"),
         test=f"{LISTED}test_many_decisions_wait_until_every_output_is_read[sqlite]",
     ),
     mutant(

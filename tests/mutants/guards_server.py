@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 WORK = "fanfold/engine/handlers/work.py"
 ACCESS, GUARD, PLACE = (
-    "fanfold/server/requests/access.py",
+    "fanfold/server/requests/authentication.py",
     "fanfold/server/requests/guard.py",
     "fanfold/server/app_state.py",
 )

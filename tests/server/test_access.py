@@ -12,7 +12,7 @@ from fanfold.model.task import Task
 from fanfold.server import app
 from fanfold.server.api import operating
 from fanfold.server.app import API
-from fanfold.server.requests.access import COOKIE
+from fanfold.server.requests.authentication import COOKIE
 from fanfold.server.web import pages
 from tests.cli.samples import words
 from tests.installation import Installation

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from fanfold.server.web.item.diff import ADDED, FOLDED, MOST_CHARACTERS, REMOVED, SAME, Changes, changes
+from fanfold.server.web.item.diff import ADDED, FOLDED, MOST_CHARACTERS, REMOVED, SAME, WordDiff, changes
 
 ENOUGH_SECONDS = 5.0
 
 
-def compared(before: str, after: str) -> Changes:
+def compared(before: str, after: str) -> WordDiff:
     found = changes(before, after)
     assert found is not None
     return found
@@ -20,7 +20,7 @@ def told(before: str, after: str) -> list[tuple[str, str]]:
     return [(piece.kind, piece.text) for piece in compared(before, after).pieces]
 
 
-def both_sides(found: Changes) -> tuple[str, str]:
+def both_sides(found: WordDiff) -> tuple[str, str]:
     """The two texts, put together from the pieces."""
     before = "".join(piece.text for piece in found.pieces if piece.kind != ADDED)
     return before, "".join(piece.text for piece in found.pieces if piece.kind != REMOVED)

@@ -12,7 +12,7 @@ from fanfold.model.task import Cells, Event, Task
 from fanfold.server.watching import live
 from fanfold.server.watching.live import Live
 from fanfold.server.watching.memo import Once
-from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, Pace, Watcher, estimate
+from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, SettledRate, Watcher, estimate
 from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.installation import Installation
@@ -77,7 +77,7 @@ def test_a_watcher_whose_loop_is_gone_does_no_harm(task: Task) -> None:
 
 
 def test_the_time_that_is_left_follows_the_pace_of_the_last_minute(task: Task) -> None:
-    pace = Pace()
+    pace = SettledRate()
     busy = replace(task, total=100, done=0, open=100, started_at=None)
     assert pace.seconds_left(busy, 0.0) is None
     assert pace.seconds_left(replace(busy, done=10, open=90), 10.0) == pytest.approx(90)

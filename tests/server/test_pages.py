@@ -19,7 +19,7 @@ from fanfold.model.task import Task
 from fanfold.server.api import tasks as many
 from fanfold.server.api.shapes import BulkRequest
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import ANYBODY
+from fanfold.server.requests.authentication import ANYBODY
 from fanfold.server.watching.live import Live
 from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import Moment

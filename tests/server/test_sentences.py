@@ -12,7 +12,7 @@ from fanfold.model.lifecycle import COMMANDS, TaskState, refusal
 from fanfold.model.text import catalogue
 from fanfold.model.text.catalogue import operating
 from fanfold.model.text.sentences import without_typed
-from fanfold.server.requests.sentences import neutral, without_commands
+from fanfold.server.requests.adapted_messages import neutral, without_commands
 from fanfold.server.web.chinese import sentences as chinese
 from tests.cli.samples import words
 from tests.engine.jobs import JobService

@@ -11,8 +11,8 @@ from fanfold.engine.take_action import offered
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Said, TaskShape, Text
 from fanfold.server.api.tasks import TaskId, harmless
-from fanfold.server.requests.access import Changing, Looking
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import Changing, Looking
 from fanfold.server.threads.database_threads import Router, making
 
 router = Router(tags=["actions"])

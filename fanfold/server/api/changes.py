@@ -13,7 +13,7 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.changes import flat_list
-from fanfold.server.requests.access import Looking
+from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["changes"])

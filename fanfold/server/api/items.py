@@ -21,8 +21,8 @@ from fanfold.model.views.images import numbered
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.requests.access import At, Looking
-from fanfold.server.requests.sentences import neutral
+from fanfold.server.requests.adapted_messages import neutral
+from fanfold.server.requests.authentication import At, Looking
 from fanfold.store.rows.money.answers import CallRow
 
 router = APIRouter(tags=["items"])

@@ -31,8 +31,8 @@ from fanfold.providers.costs.price_list import listed_price
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.api.submitting import pipeline_of
-from fanfold.server.requests.access import Asking, At, Looking, Managing, Overseeing, Ticking
-from fanfold.server.requests.sentences import sentences_of
+from fanfold.server.requests.adapted_messages import sentences_of
+from fanfold.server.requests.authentication import Asking, At, Looking, Managing, Overseeing, Ticking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.watching.exposition import exposed
 from fanfold.store.rows.tokens import TokenRow

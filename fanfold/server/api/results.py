@@ -23,7 +23,7 @@ from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.requests.downloads import formed, sent
 from fanfold.server.threads.database_threads import making
 

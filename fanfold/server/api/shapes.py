@@ -18,8 +18,8 @@ from fanfold.model.money.questions import Spending
 from fanfold.model.task import StageView, Task
 from fanfold.model.text.sentences import Sentence
 from fanfold.model.values.files import File
+from fanfold.server.requests.adapted_messages import neutral, without_commands
 from fanfold.server.requests.hiding import without_secrets
-from fanfold.server.requests.sentences import neutral, without_commands
 
 API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "delete"]

@@ -22,8 +22,8 @@ from fanfold.model.task import Event, Task
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
-from fanfold.server.requests.access import Asking, At, Looking
-from fanfold.server.requests.sentences import neutral
+from fanfold.server.requests.adapted_messages import neutral
+from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.watching.live import Live
 from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, New, Watcher

@@ -32,7 +32,7 @@ from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, NotAllowed
+from fanfold.server.requests.authentication import Access, NotAllowed
 
 SAID_LENGTH = 64_000
 JSON_FIELDS = (

@@ -14,11 +14,11 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Key
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.requests.access import At, Looking
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import At, Looking
 from fanfold.server.tables.cells import STATES
 from fanfold.server.tables.review_log import review_log
-from fanfold.server.tables.window import LARGEST_WINDOW, ROW_STATES, TableFilter, Tables
+from fanfold.server.tables.table_windows import LARGEST_WINDOW, ROW_STATES, TableFilter, Tables
 
 router = APIRouter(tags=["tables"])
 Offset = Annotated[int, Query(ge=0, le=10_000_000)]

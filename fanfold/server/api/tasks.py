@@ -47,9 +47,9 @@ from fanfold.server.api.submitting import (
     submitted_together,
 )
 from fanfold.server.api.uploading import close
-from fanfold.server.requests.access import At, Changing, Looking, changing
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import At, Changing, Looking, changing
 from fanfold.server.requests.problems import told_to_all
-from fanfold.server.requests.sentences import without_commands
 from fanfold.server.threads.database_threads import Router, unlocking, writing
 
 router = Router(tags=["tasks"])

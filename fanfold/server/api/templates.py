@@ -15,8 +15,8 @@ from fanfold.model.template import Template, TemplateUse
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text, shallow
 from fanfold.server.api.tasks import MAY_CHANGE
-from fanfold.server.requests.access import Looking, Managing
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import Looking, Managing
 from fanfold.server.threads.database_threads import Router, making
 
 router = Router(tags=["templates"])

@@ -28,7 +28,7 @@ from fanfold.errors import (
     TaskStopped,
 )
 from fanfold.model.text.sentences import Sentence, say
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
 
 log = logging.getLogger("fanfold.server")
 STATUS = {

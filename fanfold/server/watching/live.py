@@ -16,7 +16,16 @@ from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
 from fanfold.server.watching.samples import SAMPLE_SECONDS, Samples
-from fanfold.server.watching.snapshots import MOST_EVENTS, DatabaseLost, ListMoment, Locked, Moment, New, Pace, Watcher
+from fanfold.server.watching.snapshots import (
+    MOST_EVENTS,
+    DatabaseLost,
+    ListMoment,
+    Locked,
+    Moment,
+    New,
+    SettledRate,
+    Watcher,
+)
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.dialects.write_lock import WriteLock
 from fanfold.store.rows.tasks import Filter
@@ -51,7 +60,7 @@ class Watched:
     last: Moment | None = None
     newest: int = 0
     seen: set[int] = field(default_factory=set)
-    pace: Pace = field(default_factory=Pace)
+    pace: SettledRate = field(default_factory=SettledRate)
     moved_at: float = 0.0
 
     def is_at_rest(self, row: TaskRow, now: float) -> bool:
@@ -74,7 +83,7 @@ class Live:
         self._tasks: dict[str, Watched] = {}
         self._lists: set[Watcher[ListMoment]] = set()
         self._listed: dict[str, Task] = {}
-        self._paces: dict[str, Pace] = {}
+        self._paces: dict[str, SettledRate] = {}
         self._newest: int | None = None
         self._touched: set[int] = set()
         self._over = threading.Event()
@@ -324,7 +333,7 @@ class Live:
         unseen = self._listed.keys() - found.keys()
         gone = {id_: self._listed[id_].owner for id_ in unseen - tx.tasks.existing(unseen)}
         changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
-        left = {id_: self._paces.setdefault(id_, Pace()).seconds_left(task, now) for id_, task in found.items()}
+        left = {id_: self._paces.setdefault(id_, SettledRate()).seconds_left(task, now) for id_, task in found.items()}
         self._is_back()
         self._remember(found, gone, {id_ for watcher in lists for id_ in watcher.ids})
         for watcher in lists:

@@ -13,7 +13,7 @@ SAMPLES = 360
 
 
 @dataclass(frozen=True)
-class Sample:
+class WorkerSample:
     """Worker figures at one moment: items settled in the previous minute, and items running."""
 
     at: datetime
@@ -23,7 +23,7 @@ class Sample:
     workers: int
 
 
-class Samples(deque[Sample]):
+class Samples(deque[WorkerSample]):
     """Samples of the last hour, latest last. They start with this server process."""
 
     def __init__(self) -> None:
@@ -40,4 +40,4 @@ class Samples(deque[Sample]):
         done, failed, running = (
             sum(getattr(worker, name) for worker in alive) for name in ("done", "failed", "running")
         )
-        self.append(Sample(datetime.now(UTC), done, failed, running, len(alive)))
+        self.append(WorkerSample(datetime.now(UTC), done, failed, running, len(alive)))

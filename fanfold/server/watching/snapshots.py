@@ -113,7 +113,7 @@ class Watcher(Generic[New]):
         self._news.set()
 
 
-class Pace:
+class SettledRate:
     """Rate of settled items over the polls of the last minute."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from fanfold.engine.client import Client
 from fanfold.model.money.costs import GROUPS, CostRow, total_of
-from fanfold.server.requests.access import Asking, Looking
+from fanfold.server.requests.authentication import Asking, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.templating import page
 

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from fanfold.engine import tokens
 from fanfold.errors import NotFound
 from fanfold.model.text.sentences import say
-from fanfold.server.requests.access import COOKIE, At
+from fanfold.server.requests.authentication import COOKIE, At
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame import languages as words
 from fanfold.server.web.frame.languages import LANGUAGES

@@ -13,8 +13,8 @@ from fanfold.engine.queries import doctor
 from fanfold.engine.queries.doctor import DoctorCheck
 from fanfold.engine.worker.beside.host import is_dead
 from fanfold.server.app_state import AppState, place_of
-from fanfold.server.requests.access import Overseeing
-from fanfold.server.watching.samples import SAMPLE_SECONDS, SAMPLES, Sample
+from fanfold.server.requests.authentication import Overseeing
+from fanfold.server.watching.samples import SAMPLE_SECONDS, SAMPLES, WorkerSample
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment, page
 from fanfold.store.rows.workers import WorkerRow
@@ -123,7 +123,7 @@ def checked(place: AppState) -> list[DoctorCheck]:
     return sorted(found, key=lambda check: ORDER[check.status])
 
 
-def charted(samples: Sequence[Sample]) -> Chart | None:
+def charted(samples: Sequence[WorkerSample]) -> Chart | None:
     """The chart; None until there are two samples to connect."""
     if len(samples) < 2:
         return None

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from fanfold.errors import FanfoldError
-from fanfold.server.requests.access import Access, access_of
+from fanfold.server.requests.authentication import Access, access_of
 from fanfold.server.web import costs_page as costs
 from fanfold.server.web import credit_pages as credits
 from fanfold.server.web import login_page as login

@@ -13,7 +13,7 @@ from fanfold.model.schedule import CatchUp, Overlap
 from fanfold.model.text.sentences import say
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, Asking, At, Changing, Looking
+from fanfold.server.requests.authentication import Access, Asking, At, Changing, Looking
 from fanfold.server.threads.database_threads import Router, making, writing
 from fanfold.server.web.frame.templating import page
 

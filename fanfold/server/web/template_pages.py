@@ -15,7 +15,7 @@ from fanfold.errors import BadInput, BadTemplate, NotFound
 from fanfold.model.pipelines.template_kinds import TemplateKind
 from fanfold.model.template import Template, check_name
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, Asking, At, Changing, Looking, Managing
+from fanfold.server.requests.authentication import Access, Asking, At, Changing, Looking, Managing
 from fanfold.server.threads.database_threads import Router, making
 from fanfold.server.web.frame.templating import page
 

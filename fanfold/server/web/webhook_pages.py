@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fanfold.engine.webhooks.notices import EVENTS, KNOWN
 from fanfold.errors import FanfoldError
-from fanfold.server.requests.access import Access, Looking, Managing
+from fanfold.server.requests.authentication import Access, Looking, Managing
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.templating import page
 

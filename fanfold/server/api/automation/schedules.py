@@ -15,8 +15,8 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import GivenFile, TaskShape, Text, shallow
 from fanfold.server.api.submitting import check_endings, given, new_item, pipeline_of
 from fanfold.server.api.tasks import MAY_CHANGE
-from fanfold.server.requests.access import Asking, At, Looking, NotAllowed
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import Asking, At, Looking, NotAllowed
 from fanfold.server.threads.database_threads import Router, making, writing
 
 router = Router(tags=["schedules"])

@@ -9,7 +9,7 @@ from fastapi import Path
 from fanfold.engine.tasks.steering.wake import TOKEN_LENGTH, wake
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
-from fanfold.server.requests.access import At
+from fanfold.server.requests.authentication import At
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["external jobs"])

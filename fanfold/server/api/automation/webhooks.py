@@ -12,7 +12,7 @@ from fanfold.engine.webhooks.endpoints import URL_LENGTH, Webhook
 from fanfold.engine.webhooks.notices import EVENTS
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, shallow
-from fanfold.server.requests.access import Looking, Managing
+from fanfold.server.requests.authentication import Looking, Managing
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["webhooks"])

@@ -12,8 +12,8 @@ from fanfold.model.money.batch import Batch, BatchState
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import SENTENCES, Said, TaskShape, said_in, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
-from fanfold.server.requests.access import Looking
-from fanfold.server.requests.sentences import neutral
+from fanfold.server.requests.adapted_messages import neutral
+from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["tasks"])

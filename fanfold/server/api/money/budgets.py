@@ -8,7 +8,7 @@ from fanfold.model.money.budgets import Budget
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
-from fanfold.server.requests.access import Looking
+from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["money"])

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from fanfold.model.money.costs import CostRow, total_of
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
-from fanfold.server.requests.access import Looking
+from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["money"])

@@ -14,7 +14,7 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text, shallow
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.requests.access import At, Looking, Managing
+from fanfold.server.requests.authentication import At, Looking, Managing
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["money"])

@@ -20,8 +20,8 @@ from fanfold.server.api.submitting import BODY, check_endings, file_name, given,
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.api.uploading import close
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import At, Changing, Looking
-from fanfold.server.requests.sentences import without_commands
+from fanfold.server.requests.adapted_messages import without_commands
+from fanfold.server.requests.authentication import At, Changing, Looking
 from fanfold.server.threads.database_threads import Router, unlocking
 
 router = Router(tags=["money"])

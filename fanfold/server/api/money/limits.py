@@ -11,7 +11,7 @@ from fanfold.engine.queries.money.rate_limits import close_limit, list_limits, o
 from fanfold.model.money.rate_limits import LimitRow
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
-from fanfold.server.requests.access import At, Managing, Overseeing
+from fanfold.server.requests.authentication import At, Managing, Overseeing
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["operating"])

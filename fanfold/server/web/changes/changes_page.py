@@ -12,9 +12,9 @@ from fanfold.model.decision import DecisionVerdict
 from fanfold.model.views.changes import STATES
 from fanfold.server.api.changes import Kind, Topic
 from fanfold.server.api.shapes import Text
-from fanfold.server.changes.index import GAP, ListFilter
-from fanfold.server.changes.window import LARGEST_WINDOW, Changes, Told
-from fanfold.server.requests.access import Asking, At, Changing, Looking
+from fanfold.server.changes.change_index import GAP, PageFilter
+from fanfold.server.changes.change_windows import LARGEST_WINDOW, ChangeWindows, Told
+from fanfold.server.requests.authentication import Asking, At, Changing, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.changes.change_words import change_words, page_words
 from fanfold.server.web.frame.languages import Words, language_of
@@ -71,9 +71,9 @@ def filter_of(
     text: Limited = "",
     item: Annotated[Text, Query(max_length=1_000)] = "",
     whole: bool = False,
-) -> ListFilter:
+) -> PageFilter:
     """The filter of a request."""
-    return ListFilter(state, kind, topic, origin, chapter, text, item, whole)
+    return PageFilter(state, kind, topic, origin, chapter, text, item, whole)
 
 
 @router.get("/tasks/{task_id}/changes/window")
@@ -82,13 +82,13 @@ def window(
     client: Looking,
     place: At,
     task_id: str,
-    wanted: Annotated[ListFilter, Depends(filter_of)],
+    wanted: Annotated[PageFilter, Depends(filter_of)],
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=LARGEST_WINDOW)] = 50,
     as_of: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
 ) -> JSONResponse:
     """Paragraphs for the script, with figures about all changes. With ``as_of``, states are those after that decision."""
-    found = Changes(client, place.changes).window(task_id, wanted, offset, limit, as_of)
+    found = ChangeWindows(client, place.changes).window(task_id, wanted, offset, limit, as_of)
     t = Words(language_of(request))
     return JSONResponse(vars(found) | {"rows": [_told(row, t) for row in found.rows]})
 
@@ -96,8 +96,8 @@ def window(
 @router.post("/tasks/{task_id}/changes/decide")
 def decide(client: Looking, _access: Changing, place: At, task_id: str, wish: ManyDecisions) -> JSONResponse:
     """Decide about all changes that pass the filter of the page; the last merge then runs once."""
-    wanted = ListFilter(**wish.model_dump(exclude={"verdict"}))
-    decided = Changes(client, place.changes).decide(task_id, wanted, DecisionVerdict(wish.verdict))
+    wanted = PageFilter(**wish.model_dump(exclude={"verdict"}))
+    decided = ChangeWindows(client, place.changes).decide(task_id, wanted, DecisionVerdict(wish.verdict))
     return JSONResponse({"decided": decided})
 
 

@@ -10,8 +10,8 @@ from fastapi import Request
 
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import Language, render
-from fanfold.server.requests import sentences
-from fanfold.server.requests.sentences import brought, english, without_state
+from fanfold.server.requests import adapted_messages
+from fanfold.server.requests.adapted_messages import brought, english, without_state
 from fanfold.server.web.chinese import WORDS
 from fanfold.server.web.chinese.sentences import SENTENCES
 from fanfold.server.web.frame.english import ONE
@@ -25,7 +25,7 @@ BROUGHT: dict[str, dict[str, str]] = {}
 def learn(pipelines: Iterable[Pipeline]) -> None:
     """Register the words and messages of these pipelines."""
     pipelines = list(pipelines)
-    sentences.learn(pipelines)
+    adapted_messages.learn(pipelines)
     for pipeline in pipelines:
         for language, words in pipeline.words.languages.items():
             BROUGHT.setdefault(language, {}).update(words)

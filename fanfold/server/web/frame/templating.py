@@ -20,7 +20,7 @@ from fanfold.model.money.questions import money
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.words import batched_where
 from fanfold.server.app_state import AppState, place_of
-from fanfold.server.requests.access import COOKIE, Access
+from fanfold.server.requests.authentication import COOKIE, Access
 from fanfold.server.web.frame.languages import LANGUAGES, Words, language_of
 from fanfold.server.web.frame.static_files import static
 from fanfold.server.web.table.cell_words import cell_words

@@ -14,7 +14,7 @@ from fanfold.model.money.credits import Kind as CreditKind
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.views.images import pictures_in
-from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.templating import page
 from fanfold.server.web.images.item_pictures import VIEW, told

@@ -12,7 +12,7 @@ from fanfold.engine.client import Client
 from fanfold.model.decision import DecisionVerdict
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
-from fanfold.server.requests.access import Changing, Looking
+from fanfold.server.requests.authentication import Changing, Looking
 from fanfold.server.threads.database_threads import Router
 
 router = Router()

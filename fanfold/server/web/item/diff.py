@@ -39,7 +39,7 @@ class DiffPiece:
 
 
 @dataclass(frozen=True)
-class Changes:
+class WordDiff:
     """The pieces in order, and the numbers of words added and removed."""
 
     pieces: tuple[DiffPiece, ...]
@@ -50,7 +50,7 @@ class Changes:
         return any(piece.kind in (ADDED, REMOVED) for piece in self.pieces)
 
 
-class Budget:
+class ComparisonBudget:
     """Remaining budget for word comparisons of two texts."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Budget:
         return True
 
 
-def changes(before: str, after: str) -> Changes | None:
+def changes(before: str, after: str) -> WordDiff | None:
     """Changes from one text to the other; None if they are too long to compare."""
     if max(len(before), len(after)) > MOST_CHARACTERS:
         return None
@@ -73,12 +73,12 @@ def changes(before: str, after: str) -> Changes | None:
     added, removed = (
         sum(len(_words(piece.text)) for piece in pieces if piece.kind == kind) for kind in (ADDED, REMOVED)
     )
-    return Changes(pieces, added, removed)
+    return WordDiff(pieces, added, removed)
 
 
 def _compared(before: str, after: str) -> Iterator[DiffPiece]:
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    budget = Budget()
+    budget = ComparisonBudget()
     for same, old_part, new_part in _blocks(old, new):
         if same:
             yield DiffPiece(SAME, "".join(old_part))
@@ -86,7 +86,7 @@ def _compared(before: str, after: str) -> Iterator[DiffPiece]:
             yield from _by_word("".join(old_part), "".join(new_part), budget)
 
 
-def _by_word(before: str, after: str, budget: Budget) -> Iterator[DiffPiece]:
+def _by_word(before: str, after: str, budget: ComparisonBudget) -> Iterator[DiffPiece]:
     old, new = WORD.findall(before), WORD.findall(after)
     if old and new and budget.pays(len(old), len(new)) and _alike(before, after):
         for same, old_part, new_part in _calmed(_blocks(old, new)):

@@ -15,7 +15,7 @@ from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.api.shapes import file_url
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, Asking, At, Looking
+from fanfold.server.requests.authentication import Access, Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets
 from fanfold.server.web.frame.chosen_view import view_of
 from fanfold.server.web.frame.markdown import rendered

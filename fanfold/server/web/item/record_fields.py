@@ -9,7 +9,7 @@ from fanfold.model.item import ItemDetail
 from fanfold.model.task import Task
 from fanfold.server.app_state import AppState
 from fanfold.server.tables.cells import is_record
-from fanfold.server.tables.window import Tables
+from fanfold.server.tables.table_windows import Tables
 from fanfold.server.web.frame.chosen_view import view_of
 from fanfold.server.web.table.record_view import values_of
 

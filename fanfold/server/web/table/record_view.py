@@ -12,7 +12,7 @@ from fanfold.model.task import Task
 from fanfold.model.text.sentences import restored
 from fanfold.server.app_state import AppState
 from fanfold.server.tables.cells import TEXT, Cell, kind_of, state_of
-from fanfold.server.tables.window import Tables
+from fanfold.server.tables.table_windows import Tables
 from fanfold.server.threads.pictures import draws_pages
 from fanfold.server.web.item.decide_form import is_merged
 from fanfold.server.web.table.editing import as_text

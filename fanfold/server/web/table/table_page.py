@@ -10,9 +10,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fanfold.model.decision import PART_LENGTH, DecisionVerdict
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, Asking, At, Changing, Looking
+from fanfold.server.requests.authentication import Access, Asking, At, Changing, Looking
 from fanfold.server.tables.cells import STATES, TEXT
-from fanfold.server.tables.window import ROW_STATES
+from fanfold.server.tables.table_windows import ROW_STATES
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment, page

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from fanfold.engine.client import Client
 from fanfold.engine.take_action import find
-from fanfold.server.requests.access import Changing, Looking
+from fanfold.server.requests.authentication import Changing, Looking
 from fanfold.server.threads.database_threads import Router, making
 from fanfold.server.web.frame.command_answer import answered
 from fanfold.server.web.task.retry_form import MOST_FIELDS, shown

@@ -15,7 +15,7 @@ from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.server.api.shapes import Command
 from fanfold.server.api.tasks import carry_out
-from fanfold.server.requests.access import Changing, Looking
+from fanfold.server.requests.authentication import Changing, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.command_answer import answered
 from fanfold.server.web.frame.positions import keys_at

@@ -25,7 +25,7 @@ PARTICULAR = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True)
-class Group:
+class FailureGroup:
     """Items that failed for one reason; ``keys`` lists the first few."""
 
     stage: str
@@ -60,7 +60,7 @@ class Group:
         return ask_retry(task, self.count, t)
 
 
-def groups(client: Client, task_id: str) -> list[Group]:
+def groups(client: Client, task_id: str) -> list[FailureGroup]:
     """Failure groups, most frequent first; messages that differ only in numbers or ids form one group."""
     found: dict[tuple[str, str, str], tuple[str, int, int]] = {}
     for stage, code, message, count in client.failures(task_id, READ_GROUPS):
@@ -69,7 +69,7 @@ def groups(client: Client, task_id: str) -> list[Group]:
         found[name] = (example, before + count, kinds + 1)
     chosen = sorted(found.items(), key=lambda pair: -pair[1][1])[:SHOWN_GROUPS]
     return [
-        Group(
+        FailureGroup(
             stage,
             code,
             example,
@@ -81,7 +81,7 @@ def groups(client: Client, task_id: str) -> list[Group]:
     ]
 
 
-def asks_models(client: Client, task: Task, group: Group) -> bool:
+def asks_models(client: Client, task: Task, group: FailureGroup) -> bool:
     """Whether another model could help: the stage works on items, or a model was called.
 
     Splits and merges work on files, and an encrypted or empty file is the same for every model.

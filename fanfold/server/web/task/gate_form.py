@@ -11,7 +11,7 @@ from fanfold.engine.client import Client
 from fanfold.model.pipelines.gates import asked_by
 from fanfold.model.pipelines.options import Option
 from fanfold.model.task import Task
-from fanfold.server.requests.access import Asking, Changing, Looking
+from fanfold.server.requests.authentication import Asking, Changing, Looking
 from fanfold.server.threads.database_threads import Router, writing
 from fanfold.server.web.frame.command_answer import answered
 from fanfold.server.web.frame.templating import page

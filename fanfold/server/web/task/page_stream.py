@@ -18,7 +18,7 @@ from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import DatabaseLost, Locked, Moment
 from fanfold.server.web.frame.languages import Words, language_of

@@ -15,7 +15,7 @@ from fanfold.model.pipelines.options import SECRET, Option
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.api.submitting import has_secret
-from fanfold.server.requests.access import At, Changing, Looking
+from fanfold.server.requests.authentication import At, Changing, Looking
 from fanfold.server.requests.hiding import without_secrets
 from fanfold.server.threads.database_threads import Router, unlocking, writing
 from fanfold.server.web.frame.command_answer import answered

@@ -14,10 +14,10 @@ from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
 from fanfold.server.api.shapes import file_url
-from fanfold.server.changes.window import shows_changes
-from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.changes.change_windows import shows_changes
+from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets
-from fanfold.server.tables.window import has_table
+from fanfold.server.tables.table_windows import has_table
 from fanfold.server.watching.snapshots import seconds_left
 from fanfold.server.web.frame.chosen_view import view_of
 from fanfold.server.web.frame.languages import Words, language_of

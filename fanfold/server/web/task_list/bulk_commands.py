@@ -15,7 +15,7 @@ from fanfold.model.task import Task
 from fanfold.model.words import ACCEPT
 from fanfold.server.api.shapes import BulkRequest, Command, Text
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
-from fanfold.server.requests.access import Access, Changing, Looking
+from fanfold.server.requests.authentication import Access, Changing, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment, page
@@ -31,7 +31,7 @@ Said = Annotated[str, Form(max_length=500)]
 
 
 @dataclass(frozen=True)
-class Refusal:
+class LeftAlone:
     """Why some of the tasks are left alone."""
 
     reason: str
@@ -49,7 +49,7 @@ class Preview:
 
     command: str
     able: list[Task]
-    refused: list[Refusal]
+    refused: list[LeftAlone]
     items: int
     cost: str
     more: bool
@@ -107,7 +107,7 @@ def previewed(command: str, tasks: Sequence[Task], t: Words, *, more: bool = Fal
     return Preview(
         command,
         able,
-        [Refusal(why, which) for why, which in reasons.items()],
+        [LeftAlone(why, which) for why, which in reasons.items()],
         sum(items_again(task, command) for task in able),
         cost_of([(task, items_again(task, command)) for task in able]),
         more,

@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse
 from fanfold.server.api.money.estimates import estimated
 from fanfold.server.api.submitting import read_submission
 from fanfold.server.api.uploading import close
-from fanfold.server.requests.access import At, Changing, Looking
+from fanfold.server.requests.authentication import At, Changing, Looking
 from fanfold.server.threads.database_threads import Router, unlocking
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment

@@ -21,7 +21,7 @@ from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task, TaskOrder
 from fanfold.model.words import ACCEPT
-from fanfold.server.requests.access import Access, Asking, At, Looking
+from fanfold.server.requests.authentication import Access, Asking, At, Looking
 from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Locked, seconds_left
 from fanfold.server.web.frame.languages import Words, language_of

@@ -24,7 +24,7 @@ from fanfold.server.api.shapes import NewTask
 from fanfold.server.api.submitting import checked, has_archive, has_secret, pipeline_of, submitted
 from fanfold.server.api.uploading import MOST_FILES
 from fanfold.server.app_state import AppState
-from fanfold.server.requests.access import Access, At, Changing
+from fanfold.server.requests.authentication import Access, At, Changing
 from fanfold.server.threads.database_threads import Router, unlocking, writing
 from fanfold.server.web.frame.languages import Words
 from fanfold.server.web.frame.model_choices import all_choices

@@ -12,8 +12,8 @@ from fanfold.model.decision import DecisionVerdict
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.model.views.changes import OPEN, STATES, Paragraph, kind_of, paragraphs_in, state_of, topic_of
+from fanfold.server.changes.change_index import ChangeIndex, ChangeIndexes, FoundParagraph, Item, PageFilter
 from fanfold.server.changes.flat_list import decide_each
-from fanfold.server.changes.index import ChangeIndex, ChangeIndexes, FoundParagraph, Item, ListFilter
 
 LARGEST_WINDOW = 100
 Told = dict[str, Any]
@@ -42,7 +42,7 @@ class ChangeWindow:
     stage: str
 
 
-class Changes:
+class ChangeWindows:
     """Queries on the changes of tasks, for one client."""
 
     def __init__(self, client: Client, indexes: ChangeIndexes) -> None:
@@ -50,7 +50,7 @@ class Changes:
         self._indexes = indexes
 
     def window(
-        self, task_id: str, wanted: ListFilter, offset: int = 0, limit: int = 50, as_of: int | None = None
+        self, task_id: str, wanted: PageFilter, offset: int = 0, limit: int = 50, as_of: int | None = None
     ) -> ChangeWindow:
         """Some paragraphs, in the order of the text. The headings of all chapters come with the first window."""
         index = self._indexes.of(self.client.lookup, task_id)
@@ -78,7 +78,7 @@ class Changes:
                 stage=index.stage,
             )
 
-    def decide(self, task_id: str, wanted: ListFilter, verdict: DecisionVerdict) -> int:
+    def decide(self, task_id: str, wanted: PageFilter, verdict: DecisionVerdict) -> int:
         """Accept or reject all changes that pass a filter, or undo decisions; returns how many are new."""
         index = self._indexes.of(self.client.lookup, task_id)
         with index.lock:

@@ -62,7 +62,7 @@ class FoundParagraph(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ListFilter(ChangeFilter):
+class PageFilter(ChangeFilter):
     """A filter for the page: of one chapter, or one item; the state `gap` lists paragraphs that kept their source.
 
     With ``whole``, it also lists paragraphs without changes, if nothing else is wanted.
@@ -97,7 +97,7 @@ class ChangeIndex(ItemIndex[IndexedParagraph]):
         """Number of the latest decision that the index knows."""
         return self._last_decision
 
-    def find(self, wanted: ListFilter, as_of: int | None = None) -> list[FoundParagraph]:
+    def find(self, wanted: PageFilter, as_of: int | None = None) -> list[FoundParagraph]:
         """The paragraphs that pass a filter, in order.
 
         With ``as_of``, states count as they were after the decision with that number. A list filtered by state then
@@ -109,7 +109,7 @@ class ChangeIndex(ItemIndex[IndexedParagraph]):
             self._found = key, list(self._finding(wanted, moment))
         return self._found[1]
 
-    def _finding(self, wanted: ListFilter, moment: int) -> Iterator[FoundParagraph]:
+    def _finding(self, wanted: PageFilter, moment: int) -> Iterator[FoundParagraph]:
         is_narrow = wanted.is_about_content
         for item in self.items.values():
             if wanted.item and item.key != wanted.item:
@@ -123,7 +123,7 @@ class ChangeIndex(ItemIndex[IndexedParagraph]):
                 if keys or self._is_shown(wanted, paragraph):
                     yield FoundParagraph(item, paragraph, keys)
 
-    def _is_shown(self, wanted: ListFilter, paragraph: IndexedParagraph) -> bool:
+    def _is_shown(self, wanted: PageFilter, paragraph: IndexedParagraph) -> bool:
         """Whether a paragraph without a fitting change is shown: a gap, or any if the whole text is wanted."""
         if wanted.state == GAP or not wanted.is_about_changes:
             return paragraph.is_gap or (wanted.whole and not wanted.is_about_changes)

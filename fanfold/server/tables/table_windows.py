@@ -24,8 +24,8 @@ from fanfold.server.tables.cells import (
     record_rows,
     sources_in,
 )
-from fanfold.server.tables.index import FoundRow, IndexedRow, TableIndex, TableIndexes
 from fanfold.server.tables.item_index import IndexedItem
+from fanfold.server.tables.table_index import FoundRow, IndexedRow, TableIndex, TableIndexes
 
 FAILED = "failed"
 OPEN = "open"
