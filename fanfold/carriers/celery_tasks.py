@@ -25,7 +25,8 @@ _wrapped: WeakKeyDictionary[Pipeline, Any] = WeakKeyDictionary()
 def from_celery(celery_task: Any, *, name: str | None = None) -> TaskFunction[..., Any]:
     """Wrap a task of a Celery app as a pipeline of one step, which can be submitted, run and dispatched like any other.
 
-    It keeps its arguments, queue, time limit and number of retries. `self.update_state(meta={"current": 3, "total": 9})` becomes
+    It keeps its arguments, queue, time limit and `max_retries`; with None, `self.retry` has no limit, as in Celery, and any other
+    exception is retried 3 times. `self.update_state(meta={"current": 3, "total": 9})` becomes
     progress, with the `message` in it. `self.retry(...)` becomes a retry of Fanfold. Its code runs unchanged, in the process that
     claims the item; no result backend is used.
     """
@@ -40,7 +41,7 @@ def from_celery(celery_task: Any, *, name: str | None = None) -> TaskFunction[..
     run.__doc__ = celery_task.__doc__
     run.__name__ = run.__qualname__ = name or _name(celery_task.name)
     run.__module__ = celery_task.__module__
-    limit = 3 if celery_task.max_retries is None else int(celery_task.max_retries)
+    limit = Retry().limit if celery_task.max_retries is None else int(celery_task.max_retries)
     made: TaskFunction[..., Any] = task(
         name=run.__name__, timeout=celery_task.time_limit or celery_task.soft_time_limit, retry=Retry(limit=limit)
     )(run)
@@ -93,9 +94,8 @@ def _call(celery_task: Any, work: Any, arguments: tuple[Any, ...], named: dict[s
     try:
         return celery_task.run(*arguments, **named)
     except Retry as again:
-        raise Temporary(
-            str(again.exc or again.message or "the Celery task asks for a retry"), after=_delay(again)
-        ) from again
+        said = str(again.exc or again.message or "the Celery task asks for a retry")
+        raise Temporary(said, after=_delay(again), counts=celery_task.max_retries is not None) from again
     except (Ignore, Reject) as refused:
         raise Permanent(f"the Celery task raised {type(refused).__name__}") from refused
     finally:

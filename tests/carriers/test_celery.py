@@ -146,3 +146,32 @@ def test_the_progress_of_a_wrapped_task_is_that_of_the_item(database_url: str, t
         assert live.client.result(task.id) == 9
     finally:
         live.store.close()
+
+
+@pytest.mark.one_database
+def test_a_wrapped_task_without_a_limit_of_retries_asks_for_as_many_as_it_wants(
+    database_url: str, tmp_path: Path
+) -> None:
+    app = an_app()
+
+    @app.task(bind=True, name="team.patient", max_retries=None)
+    def patient(self: Any) -> int:
+        retries: int = self.request.retries
+        if retries < 6:
+            raise self.retry(countdown=0)
+        return retries
+
+    live = Live(database_url, tmp_path / "data")
+    try:
+        wrapped = ff.from_celery(patient)
+        live.know(wrapped.pipeline)
+        task = live.client.submit(wrapped)
+        with live.working():
+            live.until(task, "completed")
+        assert live.client.result(task.id) == 6
+        assert [(item.attempts, item.failures) for item in live.client.items(task.id)] == [(7, 0)]
+    finally:
+        live.store.close()
+    stage = wrapped.pipeline.find("patient")
+    assert stage is not None
+    assert stage.retry.limit == ff.Retry().limit, "other exceptions are retried as often as usual"
