@@ -77,7 +77,7 @@ class OwnText:
         before: Glyph | None = None
         is_twice = False
         for index in range(self.textpage.count_chars()):
-            glyph = self._glyph(index)
+            glyph = self.glyph(index)
             if glyph is None or not (-1 <= glyph.x <= self.width + 1 and -1 <= glyph.y <= self.height + 1):
                 continue
             # Characters of one glyph, such as the "ff" ligature, share a position, so they are kept or dropped together.
@@ -97,7 +97,8 @@ class OwnText:
         """The page as pieces, each with its angle."""
         return [self._piece(run) for run in runs(self.glyphs) if any(glyph.text.strip() for glyph in run)]
 
-    def _glyph(self, index: int) -> Glyph | None:
+    def glyph(self, index: int) -> Glyph | None:
+        """A character with its place; None if it has none."""
         import pypdfium2.raw as raw
 
         code = raw.FPDFText_GetUnicode(self.textpage, index)

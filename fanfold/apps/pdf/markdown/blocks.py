@@ -12,7 +12,7 @@ from typing import Literal
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import BOLD, Table
 
-Kind = Literal["paragraph", "heading", "item", "code", "table", "note", "figure"]
+Kind = Literal["paragraph", "heading", "item", "code", "table", "note", "figure", "formula"]
 
 # In multiples of the type size: the indent of a first line, and the extra leading that separates paragraphs.
 _INDENT = 0.7
@@ -51,6 +51,9 @@ def group(lines: Sequence[Line]) -> list[Block]:
         return blocks
     width = max(line.x1 for line in lines) - min(line.x0 for line in lines)
     for listing, part in _listings(lines):
+        if part[0].formula:
+            blocks.extend(Block("formula", [line], marker=line.formula) for line in part)
+            continue
         if listing:
             blocks.append(Block("code", part))
             continue
@@ -64,7 +67,7 @@ def group(lines: Sequence[Line]) -> list[Block]:
 
 def _listings(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
     """Alternating stretches of code and of everything else."""
-    for mono, stretch in itertools.groupby(lines, key=_is_listing):
+    for (mono, _), stretch in itertools.groupby(lines, key=lambda line: (_is_listing(line), bool(line.formula))):
         part = list(stretch)
         yield mono and _is_code(part), part
 

@@ -28,6 +28,8 @@ class Line:
     table: Table | None = None
     number: str = ""
     """Number of a line of code, which belongs to the page and not to the code."""
+    formula: str = ""
+    """Displayed formulas as Markdown, if the line is one."""
 
 
 def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:

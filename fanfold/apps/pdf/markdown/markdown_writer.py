@@ -58,7 +58,7 @@ def _nesting(edges: list[float], block: Block) -> list[float]:
 def _write(block: Block, depth: int, links: Sequence[str], notes: Collection[str]) -> str:
     if block.kind == "table" and block.table is not None:
         return table(block.table)
-    if block.kind == "figure":
+    if block.kind in ("figure", "formula"):
         return block.marker
     if block.kind == "code":
         return _fenced(code_lines(block.lines))

@@ -13,6 +13,7 @@ from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.figures import figure_blocks
 from fanfold.apps.pdf.figures.areas import Area, areas_of
+from fanfold.apps.pdf.formulas import displayed
 from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
@@ -103,7 +104,9 @@ def _judged(document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, rul
     needs_ocr = is_unreliable(document, raw, beside)
     found, tables = _blocks(raw, own, headings)
     markdown = rendering.markdown(found, raw.links)
-    kept = [_MARKUP.sub("", markdown), *dropped, *(line.number for block in found for line in block.lines)]
+    # LaTeX has commands for letters and signs of formulas.
+    formulas = (line.text for block in found if block.kind == "formula" for line in block.lines)
+    kept = [_MARKUP.sub("", markdown), *dropped, *formulas, *(line.number for block in found for line in block.lines)]
     page = PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
     if own is None or needs_ocr or not rules.wants_figures:
         return page
@@ -142,6 +145,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> tuple[list
     taken = {id(piece) for table in tables for piece in finding.held(table, raw.pieces)}
     free = [piece for piece in raw.pieces if id(piece) not in taken]
     columns, notes = footnotes.take(layout.columns([*free, *tables]), headings.body)
+    columns = displayed.written(columns, own, raw)
     found = list(headings.mark_columns(map(absorb, columns), raw.number))
     # Text at another angle does not fit between the lines of the page, so it follows them.
     aside = (column for group in raw.turned for column in layout.columns(group.pieces))

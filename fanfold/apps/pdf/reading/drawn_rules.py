@@ -11,7 +11,7 @@ from fanfold.apps.pdf.markdown.pieces import Piece, Rules
 # A page with more lines is a drawing.
 MOST = 4000
 # In points: a shorter line is a mark; lines this close are one line; pieces of a line may be this far apart.
-_SHORTEST = 4.0
+_SHORTEST = 3.4
 _SAME = 1.2
 _GAP = 3.0
 WHITE = ("ffffffff", "00ffffff")

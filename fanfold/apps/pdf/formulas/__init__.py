@@ -1,0 +1,1 @@
+"""Writes displayed formulas of TeX documents as LaTeX, where fonts and places leave no doubt."""

@@ -1,0 +1,119 @@
+"""Displayed formulas of TeX documents are LaTeX where fonts and places leave no doubt, and else plain text."""
+
+from pathlib import Path
+
+import pytest
+
+from fanfold.apps.pdf.formulas.building import Uncertain, built
+from fanfold.apps.pdf.formulas.math_signs import Sign, latex_of
+from tests.apps.pdf import writing
+from tests.apps.pdf.test_textlayer import converted
+from tests.apps.pdf.writing import Sheet
+
+PROSE = "Rain in the northern basin has been declining since the first measurements were taken, which the model shows."
+
+
+def sign(latex: str, x: float, base: float = 100.0, size: float = 10.0, kind: str = "plain") -> Sign:
+    """A sign that is half as wide as high."""
+    return Sign(latex, x, x + size / 2, base - 0.7 * size, base, base, size, kind)
+
+
+def test_small_signs_above_and_below_the_line_are_scripts() -> None:
+    signs = [sign("x", 0), sign("i", 5, 102, 7), sign("2", 9, 96, 7), sign("=", 16), sign("y", 24)]
+    assert built(signs, ()) == "x_{i}^{2} = y"
+
+
+def test_signs_above_and_below_a_rule_are_a_fraction_and_its_fractions_are_inside() -> None:
+    signs = [sign("y", 0), sign("=", 8), sign("1", 23, 92), sign("a", 18, 110), sign("+", 24, 110)]
+    inner = [sign("b", 31, 106, 7), sign("c", 31, 117, 7)]
+    assert built([*signs, *inner], [(97, 16, 36), (109, 30, 35)]) == r"y = \frac{1}{a + \frac{b}{c}}"
+
+
+def test_a_root_ends_with_its_rule() -> None:
+    radical = Sign("", 0, 8, 90, 102, 90, 10, "radical")
+    assert built([radical, sign("x", 9), sign("+", 16), sign("1", 24)], [(90, 8, 15)]) == r"\sqrt{x} + 1"
+
+
+def test_operators_and_named_functions_have_limits() -> None:
+    total = Sign(r"\sum", 10, 22, 88, 104, 88, 10, "operator")
+    limits = [sign("n", 14, 86, 7), sign("i", 10, 112, 7), sign("=", 14, 112, 7), sign("1", 18, 112, 7)]
+    assert built([total, *limits, sign("a", 26)], ()) == r"\sum_{i = 1}^{n} a"
+    name = [sign(letter, 5 * at, kind="roman") for at, letter in enumerate("max")]
+    assert built([*name, sign("t", 5, 107, 7), sign("f", 18)], ()) == r"\max_{t} f"
+
+
+def test_an_accent_is_around_its_letter() -> None:
+    accent = Sign(r"\hat", 0, 5, 90, 92, 100, 10, "accent")
+    assert built([sign("x", 0), accent, sign("=", 8), sign("y", 16)], ()) == r"\hat{x} = y"
+
+
+@pytest.mark.parametrize(
+    "signs",
+    [
+        [sign("a", 0, 90), sign("b", 0, 112), sign("=", 10)],  # a matrix or two lines
+        [sign("a", 0), sign("+", 8), sign("1", 14, 94, 7), sign("z", 14, 104, 7)],  # a fraction without its rule
+        [Sign("", 0, 8, 90, 102, 90, 10, "radical"), sign("x", 9)],  # a root without its rule
+        [],
+    ],
+)
+def test_what_does_not_fit_is_uncertain(signs: list[Sign]) -> None:
+    with pytest.raises(Uncertain):
+        built(signs, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "font", "latex"),
+    [
+        ("α", "CMMI10", r"\alpha"),
+        ("β", "CMMIB10", r"\boldsymbol{\beta}"),
+        ("L", "CMSY10", r"\mathcal{L}"),
+        ("R", "MSBM10", r"\mathbb{R}"),
+        ("X", "CMEX10", r"\sum"),
+        ("\x12", "CMEX10", "("),
+        ("x", "CMBX10", r"\mathbf{x}"),
+    ],
+)
+def test_the_font_says_what_a_letter_means(text: str, font: str, latex: str) -> None:
+    found = latex_of(text, font)
+    assert found is not None
+    assert found[0] == latex
+
+
+def test_letters_of_unknown_fonts_are_not_guessed() -> None:
+    assert latex_of("x", "Helvetica") is None
+    assert latex_of("0", "CMEX10") is None  # a part of a tall bracket
+
+
+def displayed(sheet: Sheet, y: float, parts: list[tuple[float, float, str, str, float]]) -> None:
+    """A formula of pieces with their place, text, font and size."""
+    for x, rise, text, font, size in parts:
+        sheet.text(x, y + rise, text, font, size)
+
+
+@pytest.fixture(autouse=True)
+def tex_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(writing.FONTS, "X", "CMMI10")
+    monkeypatch.setitem(writing.FONTS, "Y", "CMR10")
+
+
+def test_a_displayed_formula_is_latex_with_its_number(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    y = sheet.y - 4
+    displayed(sheet, y, [(200, 0, "y", "X", 12), (215, 0, "=", "Y", 12), (226, 0, "a", "X", 12), (234, 5, "2", "Y", 8)])
+    displayed(sheet, y, [(243, 0, "+", "Y", 12), (254, 0, "b", "X", 12), (480, 0, "(7)", "Y", 12)])
+    sheet.y = y - 30
+    sheet.paragraph(PROSE)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown == f"{PROSE}\n\n$$\ny = a^{{2}} + b \\tag{{7}}\n$$\n\n{PROSE}"
+    assert page.lost is None
+
+
+def test_words_beside_mathematics_stay_text(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    y = sheet.y - 4
+    displayed(sheet, y, [(200, 0, "y", "X", 12), (215, 0, "= 0", "Y", 12), (240, 0, "otherwise", "Y", 12)])
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "$" not in page.markdown
+    assert "otherwise" in page.markdown
