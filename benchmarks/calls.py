@@ -25,7 +25,7 @@ from fanfold.model.money.questions import Question, Usage
 from fanfold.providers.configuration import Provider
 from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
-from fanfold.providers.services.service import Finish, Reply, Request
+from fanfold.providers.services.service import Finish, Request, ServiceReply
 from fanfold.settings import Settings
 from fanfold.store.store import Store
 from tests.databases import PostgresDatabases
@@ -54,9 +54,9 @@ async def ask(item: ff.ItemWork) -> str:
 class AtOnce:
     """A service that answers at once."""
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """The same answer to everything."""
-        return Reply("fine", Finish.WHOLE, Usage(10, 10))
+        return ServiceReply("fine", Finish.WHOLE, Usage(10, 10))
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -14,8 +14,8 @@ from fanfold.engine.tasks.recovery.sweep import sweep
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.engine.worker.claiming.batches import calls_of
 from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.handler_batches import calls_of
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.endings import Ending

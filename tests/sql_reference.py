@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.endings import Ending
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.known import NAMES, named
-from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
+from fanfold.store.dialects.sql_clock import SqlClock
+from fanfold.store.dialects.sqlite_parts.limit_clause import compile_limits_once
 from fanfold.store.items import claim, count, create, find_work, settle
 
 HEAD = """\
@@ -35,12 +35,12 @@ class Statement(NamedTuple):
 
     name: str
     does: str
-    build: Callable[[Clock], sa.Executable]
+    build: Callable[[SqlClock], sa.Executable]
     only: str = ""
     """The one database that needs it."""
 
 
-def settling(verb: str) -> Callable[[Clock], sa.Executable]:
+def settling(verb: str) -> Callable[[SqlClock], sa.Executable]:
     """The UPDATE of one verb."""
     return lambda clock: settle.move_statement(clock, Ending[verb.upper()])
 

@@ -30,13 +30,9 @@ NOUNS = {
     *("webhooks", "worker", "workers", "claim", "__main__"),
 }
 """Nouns and verbs of the glossary that several rooms have a file about: `cli/commands`, `server/api`, `engine`, `store/rows`."""
-FILES = {"clock", "database", "hints", "memory", "settings"}
+FILES: set[str] = set()
 """Files of different ideas that still share a name. Do not add to them."""
-CLASSES = {
-    *("Actor", "Bucket", "Carrier", "Clock", "Connection", "Costs", "Credits", "Described"),
-    *("Ending", "Estimate", "Held", "Kind", "Level", "Placed", "Prepared", "Reading"),
-    *("Reply", "Schedules", "Taken", "Templates", "Webhooks", "Within"),
-}
+CLASSES: set[str] = set()
 """Classes of different ideas that still share a name. Do not add to them."""
 
 

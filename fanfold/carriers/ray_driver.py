@@ -34,7 +34,7 @@ Pair = tuple[str, str]
 
 
 @dataclass
-class Actor:
+class RayActor:
     """An actor and what it does."""
 
     handle: Any
@@ -61,7 +61,7 @@ class Actors:
         self._targets = list(targets)
         self._most = most
         self._grace = grace_seconds if address is None else 0.0
-        self._actors: dict[Pair, list[Actor]] = {}
+        self._actors: dict[Pair, list[RayActor]] = {}
         self._lost: list[str] = []
         self._lock = threading.Lock()
         here: dict[str, Any] = {"include_dashboard": False} if address is None else {}
@@ -123,7 +123,7 @@ class Actors:
                         if not actor.has_started:
                             self._make_room(pair, actor.options)
 
-    def _keep_or_end(self, actors: list[Actor], actor: Actor) -> None:
+    def _keep_or_end(self, actors: list[RayActor], actor: RayActor) -> None:
         if self._is_busy(actor):
             actor.used_at = time.monotonic()
         elif time.monotonic() - actor.used_at > IDLE_SECONDS:
@@ -145,7 +145,7 @@ class Actors:
             self._ray.wait(busy, num_returns=len(busy), timeout=self._grace)
         self._ray.shutdown()
 
-    def _idle(self, pair: Pair) -> Actor | None:
+    def _idle(self, pair: Pair) -> RayActor | None:
         """An actor of the stage that has nothing to do."""
         self._forget_dead()
         return next((actor for actor in self._actors.setdefault(pair, []) if actor.answer is None), None)
@@ -159,7 +159,7 @@ class Actors:
                     self._lost.append(actor.hint)
                 actor.answer, actor.hint, actor.used_at = None, "", time.monotonic()
 
-    def _has_survived(self, actor: Actor) -> bool:
+    def _has_survived(self, actor: RayActor) -> bool:
         """Whether an actor that has answered can be used again."""
         errors = self._ray.exceptions
         try:
@@ -173,7 +173,7 @@ class Actors:
             return False
         return True
 
-    def _new(self, pair: Pair, name: str, options: Mapping[str, Any]) -> Actor:
+    def _new(self, pair: Pair, name: str, options: Mapping[str, Any]) -> RayActor:
         actors = self._actors.setdefault(pair, [])
         self._make_room(pair, options)
         made = self._ray.remote(Follower).options(
@@ -184,7 +184,7 @@ class Actors:
             max_concurrency=THREADS,
         )
         handle = made.remote(self._targets)
-        actor = Actor(handle, options, handle.stay.remote())
+        actor = RayActor(handle, options, handle.stay.remote())
         actors.append(actor)
         return actor
 
@@ -203,10 +203,10 @@ class Actors:
             _, actor, actors = min(idle, key=lambda found: found[0])
             self._end(actors, actor)
 
-    def _is_busy(self, actor: Actor) -> bool:
+    def _is_busy(self, actor: RayActor) -> bool:
         return actor.answer is not None and not self._ray.wait([actor.answer], timeout=0)[0]
 
-    def _end(self, actors: list[Actor], actor: Actor) -> None:
+    def _end(self, actors: list[RayActor], actor: RayActor) -> None:
         self._ray.kill(actor.handle)
         actors.remove(actor)
 

@@ -26,12 +26,12 @@ from fanfold.engine.queries.task_view import view
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.schedules import Schedules
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
-from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.tasks.steering.delete import SLICE_SECONDS, late_after
 from fanfold.engine.tasks.steering.external_decisions import Wish, decide
 from fanfold.engine.tasks.steering.follow_parent import follow_parents
+from fanfold.engine.tasks.steering.set_budget import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.set_lane import set_lane
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find

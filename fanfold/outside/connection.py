@@ -12,7 +12,7 @@ from urllib.parse import SplitResult
 from fanfold.outside.addresses import PORTS
 
 
-class Connection(http.client.HTTPConnection):
+class CheckedConnection(http.client.HTTPConnection):
     """A connection to one of the checked addresses; the certificate must be that of the host."""
 
     def __init__(self, parts: SplitResult, addresses: Sequence[str], seconds: float) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, unquote, urljoin
 
 from fanfold.errors import BadInput
 from fanfold.outside.addresses import NOTHING, Allowed, PrivateAddress, RequestRefused, checked
-from fanfold.outside.connection import Connection
+from fanfold.outside.connection import CheckedConnection
 from fanfold.outside.guarded_request import REDIRECTS
 
 MOST_REDIRECTS = 5
@@ -68,7 +68,7 @@ def download(url: str, folder: Path, limits: Limits) -> Path:
 
 def _once(parts: SplitResult, addresses: Sequence[str], folder: Path, limits: Limits) -> Path | str:
     """The file, or the target of a redirect."""
-    connection = Connection(parts, addresses, SILENCE_SECONDS)
+    connection = CheckedConnection(parts, addresses, SILENCE_SECONDS)
     # A server may send a byte now and then forever: end the connection when the time is over.
     timer = threading.Timer(limits.seconds, connection.cut)
     timer.daemon = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urljoin
 
 from fanfold.outside.addresses import NOTHING, Allowed, RequestRefused, checked
-from fanfold.outside.connection import Connection
+from fanfold.outside.connection import CheckedConnection
 
 REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -62,7 +62,7 @@ def _sent(
     most_bytes: int,
 ) -> Reply:
     """Connect to a checked address and ask. At the end of the time the connection is cut, whatever the other side does."""
-    connection = Connection(parts, addresses, seconds)
+    connection = CheckedConnection(parts, addresses, seconds)
     late = threading.Event()
 
     def cut() -> None:

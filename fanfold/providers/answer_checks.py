@@ -8,7 +8,7 @@ from fanfold.errors import BadAnswer
 from fanfold.model.money.questions import NOT_TOLD, Check
 from fanfold.model.text.sentences import say
 from fanfold.model.values.chatter import without_chatter
-from fanfold.providers.services.service import Finish, Reply
+from fanfold.providers.services.service import Finish, ServiceReply
 
 LONGEST_UNIT = 200
 REPEATED_LENGTH = 600
@@ -33,7 +33,7 @@ ENDED: dict[str, Finish] = {
 """How a bad answer ended, by its code; answers with any other code were complete."""
 
 
-def judge(reply: Reply, check: Check | None = None) -> str:
+def judge(reply: ServiceReply, check: Check | None = None) -> str:
     """The text without what models put around it; BadAnswer if it cannot be used, with the reason."""
     text = without_chatter(reply.text)
     if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):
@@ -52,7 +52,7 @@ def judge(reply: Reply, check: Check | None = None) -> str:
 def judge_again(text: str, code: str, check: Check | None = None) -> str:
     """Judge a bad answer again. The verdict is the same, unless the application's check has changed."""
     try:
-        return judge(Reply(text, ENDED.get(code, Finish.WHOLE), NOT_TOLD), check)
+        return judge(ServiceReply(text, ENDED.get(code, Finish.WHOLE), NOT_TOLD), check)
     except BadAnswer as bad:
         raise BadAnswer(bad.message, code=code) from None
 

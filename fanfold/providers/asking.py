@@ -17,7 +17,7 @@ from fanfold.providers.costs.estimating import UNKNOWN, estimate, extrapolated
 from fanfold.providers.desk import Desk, desk
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
-from fanfold.providers.services.service import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
+from fanfold.providers.services.service import Request, ServiceReply, ServiceTrouble, TroubleKind, connect, objection
 from fanfold.store.rows.money.answers import AGAIN as ASKED_AGAIN
 from fanfold.store.rows.money.answers import FALLBACK, RETRY
 from fanfold.store.store import Store
@@ -143,12 +143,12 @@ def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, 
 
 def carry_batches(store: Store, worker: str) -> None:
     """Send, poll and fetch the batches that are due now. Blocks, so it needs its own thread."""
-    from fanfold.providers.batches.carry import carry
+    from fanfold.providers.batches.batch_round import run_round
 
-    asyncio.run(carry(store, worker))
+    asyncio.run(run_round(store, worker))
 
 
-async def try_once(provider: Provider, model: str, prompt: str) -> Reply:
+async def try_once(provider: Provider, model: str, prompt: str) -> ServiceReply:
     """Make one call outside of any task, for `fanfold providers test`; Permanent says what is wrong."""
     service = connect(provider)
     try:

@@ -14,7 +14,7 @@ from fanfold.engine.redaction import keep_secret
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import LOCAL
 from fanfold.model.text.sentences import say
-from fanfold.providers.limits.settings import ModelLimits, model_limits
+from fanfold.providers.limits.limit_settings import ModelLimits, model_limits
 from fanfold.settings import tables
 
 KINDS = ("openai", "responses", "anthropic")

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from fanfold.model.money.questions import Answer, Clock
+from fanfold.model.money.questions import Answer, AttemptClock
 
 
 class Flight:
@@ -20,10 +20,10 @@ class Flight:
 
     def __init__(self, fetch: Callable[[Flight], Awaitable[Answer]]) -> None:
         self.is_waiting = True
-        self._clocks: list[Clock] = []
+        self._clocks: list[AttemptClock] = []
         self.landed: asyncio.Future[Answer] = asyncio.ensure_future(fetch(self))
 
-    async def answer(self, clock: Clock) -> Answer:
+    async def answer(self, clock: AttemptClock) -> Answer:
         """Wait for the answer, with the clock of an attempt. If all attempts leave before it is sent, the flight is cancelled."""
         self._clocks.append(clock)
         if self.is_waiting:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanfold.model.money.questions import Question
-from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
+from fanfold.model.values.token_estimate import TOKENS_PER_IMAGE, guessed_tokens
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """Names of the parameter that limits the length of an answer."""

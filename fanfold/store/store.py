@@ -24,7 +24,7 @@ from fanfold.store.database_errors import UNREACHABLE, is_conflict
 from fanfold.store.files import sharing
 from fanfold.store.files.file_store import FileStore, new_key
 from fanfold.store.files.places import Places
-from fanfold.store.streams.redis import LiveStreams, check_url
+from fanfold.store.streams.in_redis import LiveStreams, check_url
 from fanfold.store.transaction import Transaction
 from fanfold.store.upgrade import migrate
 from fanfold.store.urls import shown

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.upgrade import revisions
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fanfold.store.items.find_work import Looking
     from fanfold.store.items.large.drafts import Drafts
     from fanfold.store.items.large.reset_queue import Resets
-    from fanfold.store.items.query import Reading
+    from fanfold.store.items.query import ItemReading
     from fanfold.store.items.recover import Recovery
     from fanfold.store.items.reset import Resetting
     from fanfold.store.items.settle import Settling
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
     from fanfold.store.rows.money.batched_questions import BatchedQuestions
     from fanfold.store.rows.money.batches import Batches
     from fanfold.store.rows.money.budgets import Budgets
-    from fanfold.store.rows.money.costs import Costs
-    from fanfold.store.rows.money.credits import Credits
+    from fanfold.store.rows.money.costs import CostSums
+    from fanfold.store.rows.money.credits import StoredCredits
     from fanfold.store.rows.money.rate_limits import RateLimits
     from fanfold.store.rows.money.usage_history import UsageHistory
     from fanfold.store.rows.removal import Removal
-    from fanfold.store.rows.schedules import Schedules
+    from fanfold.store.rows.schedules import StoredSchedules
     from fanfold.store.rows.tasks import Tasks
-    from fanfold.store.rows.templates import Templates
+    from fanfold.store.rows.templates import StoredTemplates
     from fanfold.store.rows.tokens import Tokens
     from fanfold.store.rows.unstopped import Unstopped
-    from fanfold.store.rows.webhooks import Webhooks
+    from fanfold.store.rows.webhooks import StoredWebhooks
     from fanfold.store.rows.workers import Workers
-    from fanfold.store.streams.database import Streams
+    from fanfold.store.streams.in_database import Streams
 
 
 class Transaction:
     """One transaction, with the verbs of the store grouped by noun."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -146,11 +146,11 @@ class Transaction:
         return Recovery(self.connection, self.clock)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> ItemReading:
         """Items as readers see them: pages, results, reasons."""
-        from fanfold.store.items.query import Reading
+        from fanfold.store.items.query import ItemReading
 
-        return Reading(self.connection, self.clock)
+        return ItemReading(self.connection, self.clock)
 
     @cached_property
     def counting(self) -> Counting:
@@ -218,7 +218,7 @@ class Transaction:
     @cached_property
     def streams(self) -> Streams:
         """Streamed output."""
-        from fanfold.store.streams.database import Streams
+        from fanfold.store.streams.in_database import Streams
 
         return Streams(self.connection, self.clock)
 
@@ -258,18 +258,18 @@ class Transaction:
         return Budgets(self.connection, self.clock)
 
     @cached_property
-    def credits(self) -> Credits:
+    def credits(self) -> StoredCredits:
         """Credits of owners: accounts, and the entries of the ledger."""
-        from fanfold.store.rows.money.credits import Credits
+        from fanfold.store.rows.money.credits import StoredCredits
 
-        return Credits(self.connection, self.clock)
+        return StoredCredits(self.connection, self.clock)
 
     @cached_property
-    def costs(self) -> Costs:
+    def costs(self) -> CostSums:
         """Sums of the ledger."""
-        from fanfold.store.rows.money.costs import Costs
+        from fanfold.store.rows.money.costs import CostSums
 
-        return Costs(self.connection, self.clock)
+        return CostSums(self.connection, self.clock)
 
     @cached_property
     def usage_history(self) -> UsageHistory:
@@ -300,25 +300,25 @@ class Transaction:
         return BatchedQuestions(self.connection, self.clock)
 
     @cached_property
-    def templates(self) -> Templates:
+    def templates(self) -> StoredTemplates:
         """Templates by name and version, and the tasks that used them."""
-        from fanfold.store.rows.templates import Templates
+        from fanfold.store.rows.templates import StoredTemplates
 
-        return Templates(self.connection, self.clock)
+        return StoredTemplates(self.connection, self.clock)
 
     @cached_property
-    def schedules(self) -> Schedules:
+    def schedules(self) -> StoredSchedules:
         """Schedules, their runs, and tasks that start later."""
-        from fanfold.store.rows.schedules import Schedules
+        from fanfold.store.rows.schedules import StoredSchedules
 
-        return Schedules(self.connection, self.clock)
+        return StoredSchedules(self.connection, self.clock)
 
     @cached_property
-    def webhooks(self) -> Webhooks:
+    def webhooks(self) -> StoredWebhooks:
         """Webhooks: where to send which events."""
-        from fanfold.store.rows.webhooks import Webhooks
+        from fanfold.store.rows.webhooks import StoredWebhooks
 
-        return Webhooks(self.connection, self.clock)
+        return StoredWebhooks(self.connection, self.clock)
 
     @cached_property
     def durations(self) -> Durations:

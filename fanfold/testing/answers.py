@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fanfold.model.money.questions import Usage
 from fanfold.model.text.sentences import say
 from fanfold.providers.configuration import Provider, load
-from fanfold.providers.services.service import Finish, Reply, Request, ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import Finish, Request, ServiceReply, ServiceTrouble, TroubleKind
 
 COST = 0.01
 """What a scripted answer costs in US dollars, unless it says otherwise."""
@@ -186,7 +186,7 @@ class ScriptedService:
         self.provider = provider
         self._script = script
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """The next answer of the script."""
         scripted = self._script.next_for(request)
         if scripted.crashes:
@@ -196,7 +196,7 @@ class ScriptedService:
         if scripted.trouble is not None:
             said = say("answered_error", said=scripted.said)
             raise ServiceTrouble(self.provider, scripted.trouble, said, scripted.after, unknown=scripted.unknown)
-        return Reply(scripted.text, scripted.finish, scripted.usage)
+        return ServiceReply(scripted.text, scripted.finish, scripted.usage)
 
     async def close(self) -> None:
         """There is no connection."""

@@ -11,7 +11,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
-from fanfold.engine.worker.claiming.batches import into_calls
+from fanfold.engine.worker.claiming.handler_batches import into_calls
 from fanfold.errors import BadPipeline
 from fanfold.model.endings import Ending
 from fanfold.testing import Engine, rate_limited

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.processes import memory
+from fanfold.engine.worker.processes import memory_use
 from fanfold.engine.worker.processes.children import Child, Children
 from fanfold.settings import Settings
 from tests.engine import glutton
@@ -168,10 +168,10 @@ def test_the_memory_of_a_machine_is_that_of_its_control_group(tmp_path: Path) ->
     (v1 / "c" / "memory.limit_in_bytes").write_text("3000\n")
     (v1 / "memory.limit_in_bytes").write_text("9000\n")
     groups.write_text("4:memory:/c\n3:cpu:/c\n0::/a/b\n")
-    assert sorted(memory.group_limits(groups, v2, v1)) == [3000, 5000, 9000]
+    assert sorted(memory_use.group_limits(groups, v2, v1)) == [3000, 5000, 9000]
     groups.write_text("4:memory:/not/here\n")
-    assert memory.group_limits(groups, v2, v1) == [9000]
-    assert memory.group_limits(tmp_path / "none", v2, v1) == []
+    assert memory_use.group_limits(groups, v2, v1) == [9000]
+    assert memory_use.group_limits(tmp_path / "none", v2, v1) == []
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_the_memory_of_a_machine_is_that_of_its_control_group(tmp_path: Path) ->
     [(0, 24_000_000_000, 6_000_000_000), (0, 2_000_000_000, 1_000_000_000), (0, 500_000_000, 500_000_000), (7, 10, 7)],
 )
 def test_a_child_may_take_a_quarter_of_the_memory_or_what_was_set(each: int, machine: int, limit: int) -> None:
-    assert memory.Allowance(each, machine).each == limit
+    assert memory_use.Allowance(each, machine).each == limit
 
 
 def test_the_largest_child_ends_when_all_together_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {1: 300, 2: 400, 3: 100}
-    monkeypatch.setattr(memory, "resident_bytes", taken.__getitem__)
-    allowance = memory.Allowance(500, 1_000)
+    monkeypatch.setattr(memory_use, "resident_bytes", taken.__getitem__)
+    allowance = memory_use.Allowance(500, 1_000)
     assert [allowance.note(pid) for pid in (1, 3)] == [None, None]
     said = allowance.note(2)
     assert "together" in str(said)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.claiming.batches import calls_of
+from fanfold.engine.worker.claiming.handler_batches import calls_of
 from tests.engine.test_credits import balance, entries
 from tests.installation import HandClock, Installation
 

@@ -14,8 +14,8 @@ from fanfold.engine.queries.results import output_stream
 from fanfold.engine.queries.results.output_stream import OutputStream
 from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.store.store import Store
-from fanfold.store.streams import redis as live_streams
-from fanfold.store.streams.redis import LivePiece, LiveStreams, check_url
+from fanfold.store.streams import in_redis as live_streams
+from fanfold.store.streams.in_redis import LivePiece, LiveStreams, check_url
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 from tests.redis_server import RedisServer

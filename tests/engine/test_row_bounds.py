@@ -8,7 +8,7 @@ import fanfold as ff
 from fanfold.engine.tasks.steering import external_decisions as deciding
 from fanfold.engine.tasks.steering.external_decisions import Wish, decide
 from fanfold.store.items import recover as recovery
-from fanfold.store.streams import database as streams
+from fanfold.store.streams import in_database as streams
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted

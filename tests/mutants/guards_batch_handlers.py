@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 CALL, BATCHES, CLAIMING = (
     "fanfold/engine/worker/attempt/batch_call.py",
-    "fanfold/engine/worker/claiming/batches.py",
+    "fanfold/engine/worker/claiming/handler_batches.py",
     "fanfold/engine/worker/claiming/claim.py",
 )
 ATTEMPTS, SETTLE, ASKING = (

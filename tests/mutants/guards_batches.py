@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-CARRY = "fanfold/providers/batches/carry.py"
-ENDING = "fanfold/providers/batches/ending.py"
+CARRY = "fanfold/providers/batches/batch_round.py"
+ENDING = "fanfold/providers/batches/batch_end.py"
 LANE = "fanfold/providers/batches/question_lane.py"
 DELIVER = "fanfold/providers/batches/deliver.py"
 QUESTIONS = "fanfold/store/rows/money/batched_questions.py"

@@ -9,7 +9,7 @@ ROWS, CALLS, DESK = (
     "fanfold/providers/costs/call_budget.py",
     "fanfold/providers/desk.py",
 )
-STEERING, TURN = "fanfold/engine/tasks/steering/budgets.py", "fanfold/engine/worker/turn.py"
+STEERING, TURN = "fanfold/engine/tasks/steering/set_budget.py", "fanfold/engine/worker/turn.py"
 STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
 
 OWN = "engine/test_own_costs.py"

@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     mutant(
         "a follower of a stream learns that an item began again",
-        Edit(STREAM, "[Placed(before.key, BEGAN_AGAIN, place)] if before.position >= 0 else []", "[]"),
+        Edit(STREAM, "[PlacedPiece(before.key, BEGAN_AGAIN, place)] if before.position >= 0 else []", "[]"),
         test=f"{STREAMS}::test_who_follows_is_told_that_an_item_began_again[sqlite]",
     ),
     mutant(

@@ -12,7 +12,7 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.engine.worker.loop import Worker
-from fanfold.providers.batches import carry, deliver
+from fanfold.providers.batches import batch_round, deliver
 from fanfold.providers.batches.anthropic_batches import AnthropicBatches
 from fanfold.providers.batches.openai_batches import OpenAIBatches
 from fanfold.settings import load
@@ -91,7 +91,7 @@ STEPS = {
     "uploaded": after_commit(Batches, "note_intent", times=2),
     "created": after("create", *SERVICES),
     "found": after("find", *SERVICES),
-    "kept": after("_send", carry.Carrier),
+    "kept": after("_send", batch_round.BatchRound),
     "looked": after("look", *SERVICES),
     "ended at the service": after_commit(Batches, "move", verb="fetch"),
     "result read": after("add", deliver.Delivery),
@@ -106,7 +106,7 @@ STEPS = {
 
 def work() -> None:
     """Work until told to stop."""
-    carry.FIND_SECONDS, carry.AGAIN_SECONDS = 0.5, 0.1
+    batch_round.FIND_SECONDS, batch_round.AGAIN_SECONDS = 0.5, 0.1
     Worker([asking], store=Store.open(load())).run(signals=True)
 
 

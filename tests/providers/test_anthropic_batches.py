@@ -29,7 +29,7 @@ def fake_speaks_anthropic(ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KIND", "anthropic")
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_BASE_URL", ai.url)
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_BATCH", "1")
-    monkeypatch.setattr("fanfold.providers.batches.carry.AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr("fanfold.providers.batches.batch_round.AGAIN_SECONDS", 0.2)
     ai.answer(lambda call: f"You said {call.prompt}")
 
 
@@ -167,7 +167,7 @@ class TestACreateWithoutAReply:
     def test_is_repeated_when_nothing_was_created_though_others_have_batches_of_their_own(
         self, live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fanfold.providers.batches.carry.FIND_SECONDS", 0.5)
+        monkeypatch.setattr("fanfold.providers.batches.batch_round.FIND_SECONDS", 0.5)
         foreign(ai, "same size", "but not ours")
         ai.batches.finish(next(iter(ai.batches.batches.values())))
         ai.batches.held = True

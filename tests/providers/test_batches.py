@@ -169,7 +169,7 @@ def test_a_handler_that_asks_something_else_fails_and_starts_no_second_batch(liv
 def test_a_connection_cut_after_create_makes_no_second_batch(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanfold.providers.batches.carry.AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr("fanfold.providers.batches.batch_round.AGAIN_SECONDS", 0.2)
     ai.batches.faults.append(("POST /v1/batches", "reset"))
     task = run(live, ["one", "two"])
     assert len(ai.batches.batches) == 1

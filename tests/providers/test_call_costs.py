@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.engine.handlers.work import NoClock
-from fanfold.engine.tasks.steering.budgets import is_outdated
-from fanfold.model.money.questions import Clock, Question, Usage
+from fanfold.engine.tasks.steering.set_budget import is_outdated
+from fanfold.model.money.questions import AttemptClock, Question, Usage
 from fanfold.model.text.sentences import say
 from fanfold.providers.desk import BegunCall, Desk, _row
 from fanfold.providers.inquiry import Inquiry
@@ -47,7 +47,7 @@ class Attempt:
     owner: str = ""
     wanted_by: datetime | None = None
     asked: set[str] = field(default_factory=set)
-    clock: Clock = field(default_factory=NoClock)
+    clock: AttemptClock = field(default_factory=NoClock)
 
     def fold(self, name: str, text: str, limit: int) -> str:
         """Return the text itself: nothing is stored in a file."""

@@ -8,7 +8,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.model.text.sentences import Sentence
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 from tests.ai_protocol import Call, Reply
 from tests.ai_server import AIServer
 from tests.engine.live import Live

@@ -14,7 +14,7 @@ from fanfold.providers.configuration import Provider
 from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.limits.told import told_in
-from fanfold.providers.services.service import Finish, Reply, Request, ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import Finish, Request, ServiceReply, ServiceTrouble, TroubleKind
 from fanfold.testing.clock import Clock, TurnedLoop
 from tests.ai_server import HiddenLimit
 from tests.engine.pipelines import batch
@@ -37,7 +37,7 @@ class Hidden:
         self.refused_at: list[float] = []
         self.called_at: list[float] = []
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """Refuse at once, or answer."""
         now = asyncio.get_running_loop().time()
         self.called_at.append(now)
@@ -47,7 +47,7 @@ class Hidden:
             self.refused_at.append(now)
             raise ServiceTrouble(FAKE, TroubleKind.LIMITED, "too many requests", self.tells_after, told=told)
         await asyncio.sleep(0.2)
-        return Reply("fine", Finish.WHOLE, Usage(10, 10), told)
+        return ServiceReply("fine", Finish.WHOLE, Usage(10, 10), told)
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -12,7 +12,7 @@ import pytest
 
 from fanfold.model.money.batch import BatchState
 from fanfold.providers.batches.anthropic_batches import AnthropicBatches
-from fanfold.providers.batches.carry import FIND_SECONDS, Carrier
+from fanfold.providers.batches.batch_round import FIND_SECONDS, BatchRound
 from fanfold.providers.batches.openai_batches import OpenAIBatches
 from tests.ai_server import AIServer
 from tests.engine.pipelines import batch
@@ -101,11 +101,11 @@ def test_a_worker_frozen_between_intent_and_create_costs_nothing_twice(
     async def meanwhile() -> None:
         freezer = Freezer()
         freeze(monkeypatch, freezer)
-        frozen = asyncio.create_task(Carrier(installation.store, "frozen").run())
+        frozen = asyncio.create_task(BatchRound(installation.store, "frozen").run())
         await asyncio.wait_for(freezer.is_at_point.wait(), 60)
         for _ in range(4):
             clock.advance(FIND_SECONDS / 2)
-            await Carrier(installation.store, "other").run()
+            await BatchRound(installation.store, "other").run()
         [found] = installation.client.batches()
         assert found.state == BatchState.RUNNING
         freezer.goes_on.set()
@@ -118,7 +118,7 @@ def test_a_worker_frozen_between_intent_and_create_costs_nothing_twice(
         ai.batches.finish(sent)
     for _ in range(4):
         clock.advance(3_600)
-        asyncio.run(Carrier(installation.store, "other").run())
+        asyncio.run(BatchRound(installation.store, "other").run())
     installation.work()
     assert installation.client.result(task.id) == [f"You said {question}" for question in QUESTIONS]
     assert ai.batches.paid == dict.fromkeys(QUESTIONS, 1), "at the service, each question was answered once"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.providers.batches import carry
+from fanfold.providers.batches import batch_round
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -17,7 +17,7 @@ from tests.waiting import eventually
 def live(database_url: str, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """An installation whose service holds its batches back."""
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_BATCH", "1")
-    monkeypatch.setattr(carry, "AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(batch_round, "AGAIN_SECONDS", 0.2)
     ai.answer(lambda call: f"You said {call.prompt}")
     ai.batches.held = True
     made = Live(database_url, tmp_path, **QUICK)

@@ -11,8 +11,8 @@ from fanfold.errors import BadInput
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services.service import (
     Finish,
-    Reply,
     Request,
+    ServiceReply,
     ServiceTrouble,
     TroubleKind,
     connect,
@@ -29,8 +29,8 @@ def provider(server: AIServer, kind: str) -> Provider:
     return Provider("fake", kind, address, model="fake-large", timeout=60, price_input=1.0, price_output=2.0)
 
 
-def call(who: Provider, **asked: Any) -> Reply:
-    async def once() -> Reply:
+def call(who: Provider, **asked: Any) -> ServiceReply:
+    async def once() -> ServiceReply:
         service = connect(who)
         try:
             return await service.call(Request("fake-large", "Read this", **asked))

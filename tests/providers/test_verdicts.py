@@ -6,13 +6,13 @@ from fanfold.errors import BadAnswer
 from fanfold.model.money.questions import Usage
 from fanfold.model.values.chatter import unfenced
 from fanfold.providers.answer_checks import judge, repeats
-from fanfold.providers.services.service import Finish, Reply
+from fanfold.providers.services.service import Finish, ServiceReply
 
 PROSE = "The quick brown fox jumps over the lazy dog, and then it rests. " * 3
 
 
-def reply(text: str, finish: Finish = Finish.WHOLE) -> Reply:
-    return Reply(text, finish, Usage())
+def reply(text: str, finish: Finish = Finish.WHOLE) -> ServiceReply:
+    return ServiceReply(text, finish, Usage())
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def reply(text: str, finish: Finish = Finish.WHOLE) -> Reply:
         (reply("a" * 5_000), "repetition"),
     ],
 )
-def test_what_cannot_be_taken_is_not_taken(answer: Reply, code: str) -> None:
+def test_what_cannot_be_taken_is_not_taken(answer: ServiceReply, code: str) -> None:
     with pytest.raises(BadAnswer) as refused:
         judge(answer)
     assert refused.value.code == code

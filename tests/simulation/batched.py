@@ -1,4 +1,4 @@
-"""A service that answers questions in batches, and the way there: the real lane, carrier and budgets, driven by the schedule."""
+"""A service that answers questions in batches, and the way there: the real lane, rounds and budgets, driven by the schedule."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fanfold.errors import Temporary
 from fanfold.model.money.batch import BATCH, OPEN_BATCHES, OPEN_MEMBERS
 from fanfold.model.money.questions import Question, Usage
 from fanfold.model.money.shared_budgets import Cap, SharedBudgets
-from fanfold.providers.batches import carry, question_lane
-from fanfold.providers.batches.batch_service import BatchLimits, BatchStatus, Connection, MemberResult
+from fanfold.providers.batches import batch_round, question_lane
+from fanfold.providers.batches.batch_service import BatchLimits, BatchStatus, MemberResult, ProviderConnection
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import CallBudget
 from fanfold.providers.costs.ledger_rows import ledger_row
 from fanfold.providers.costs.prices import cost_of
 from fanfold.providers.inquiry import Inquiry
-from fanfold.providers.services.service import Finish, Reply, Request, ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import Finish, Request, ServiceReply, ServiceTrouble, TroubleKind
 from fanfold.store.schema.money.batch_tables import batch_members, batches
 from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.store import Store
@@ -133,7 +133,7 @@ class BatchService:
             self._passes(self._draw((*["answered"] * 12, "refused"), f"results of {job}"))
             prompt = self.jobs[job].requests[name]
             if ending == "answered":
-                yield MemberResult(name, Reply(f"answer to {prompt}", Finish.WHOLE, USED))
+                yield MemberResult(name, ServiceReply(f"answer to {prompt}", Finish.WHOLE, USED))
             elif ending == "errored":
                 yield MemberResult(name, trouble=trouble(TroubleKind.REFUSED))
             else:
@@ -154,7 +154,7 @@ class BatchService:
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """Nobody asks live in this world."""
         raise AssertionError("asked live")
 
@@ -220,16 +220,16 @@ class InOneThread:
 
 
 def carry_in_the_run(world: World) -> Any:
-    """Stands for `beside_service`: batches are carried by the real carrier to the service of this world."""
+    """Stands for `beside_service`: the real rounds carry batches to the service of this world."""
 
     def chosen(name: str, beside: str) -> Any:
         return carry_now if beside == "carry_batches" else beside_service(name, beside)
 
     def carry_now(store: Store, worker: str) -> None:
-        carrier = carry.Carrier(store, worker)
+        round_ = batch_round.BatchRound(store, worker)
         service = world.witness.batches
-        carrier._connections = {PROVIDER.name: Connection(service, service)}
-        at_once(carrier.run())
+        round_._connections = {PROVIDER.name: ProviderConnection(service, service)}
+        at_once(round_.run())
 
     return chosen
 

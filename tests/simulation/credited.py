@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.client import Client
 from fanfold.model.money.credits import WHOLE_TASK, Price, PriceWork
-from fanfold.store.rows.money.credits import Credits, Unit
+from fanfold.store.rows.money.credits import StoredCredits, Unit
 from tests.simulation.watch import require
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def give_plenty(world: World) -> None:
 def accounts_add_up(world: World) -> None:
     """Balances are the sums of entries, and none is below zero. Called after every commit."""
     with world.store.database.undisturbed() as connection:
-        credits = Credits(connection, world.store.database.clock)
+        credits = StoredCredits(connection, world.store.database.clock)
         differences = credits.differences()
         accounts = credits.accounts(None, 10)
     require(not differences, f"balances are not the sums of entries: {differences}")
@@ -61,7 +61,7 @@ def everything_delivered_is_paid_for(world: World) -> None:
         if task["owner"] not in OWNERS:
             continue
         with world.store.database.undisturbed() as connection:
-            units = Credits(connection, world.store.database.clock).units(world.people.id_of(number))
+            units = StoredCredits(connection, world.store.database.clock).units(world.people.id_of(number))
         for unit in units:
             paid = _is_delivered(world, number, task, unit)
             require(unit.is_refunded is not paid, f"{unit} of {number}, which is {task['state']}: delivered is {paid}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.handlers.ask import AskingWork
 from fanfold.engine.handlers.work import Work
-from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
+from fanfold.engine.tasks.steering.set_budget import BudgetChange, change_budget
 from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.amounts import PARTS, parts_of

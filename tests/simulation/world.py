@@ -41,7 +41,7 @@ from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry, schedule
 from fanfold.model.pipelines.pipeline import Pipeline
-from fanfold.providers.batches import carry, deliver, question_lane
+from fanfold.providers.batches import batch_round, deliver, question_lane
 from fanfold.providers.costs import call_budget, measured_costs
 from fanfold.providers.limits import blocks
 from fanfold.providers.limits import shared as shared_limit
@@ -641,12 +641,12 @@ def on_stage() -> Iterator[None]:
         (submit, "secrets", LUCK),
         (file_store, "secrets", LUCK),
         (resetting, "uuid", LUCK),
-        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, carry, external)),
+        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, batch_round, external)),
         *((module, "beside_service", beside_in_the_run) for module in (services, tick)),
         *((module, "asyncio", InOneThread) for module in (question_lane, call_budget)),
-        (carry, "load", lambda: {PROVIDER.name: PROVIDER}),
-        (carry, "AGAIN_SECONDS", AGAIN_SECONDS),
-        (carry, "PAGE", CHUNK),
+        (batch_round, "load", lambda: {PROVIDER.name: PROVIDER}),
+        (batch_round, "AGAIN_SECONDS", AGAIN_SECONDS),
+        (batch_round, "PAGE", CHUNK),
         (deliver, "AT_ONCE", CHUNK),
         *(
             (module, "CHUNK", CHUNK)

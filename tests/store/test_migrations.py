@@ -23,7 +23,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store.database import Database
-from fanfold.store.dialects.clock import UtcTime
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.constraints import MOVES, trigger_statements
 from fanfold.store.schema.indexes import metadata
 from fanfold.store.store import Store

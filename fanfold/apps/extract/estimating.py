@@ -13,7 +13,7 @@ from fanfold.apps.extract.asking.windows import OVERLAP, SHARE
 from fanfold.apps.extract.items import DOCUMENTS
 from fanfold.apps.extract.options import Options
 from fanfold.apps.extract.template.groups import groups
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 
 SAMPLE = 20
 """Most documents that are read for an estimate."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import fanfold as ff
 from fanfold.apps.proofread.options import Options
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 
 ANSWERED = 1.05
 """Tokens of an answer for each token of its paragraphs, when the language stays the same."""

@@ -16,7 +16,15 @@ from fanfold.engine.tasks.many_items.new_items import check_key
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH
 from fanfold.errors import BadInput, KeyReused, NotFound
 from fanfold.model.item import NewItem
-from fanfold.model.money.credits import OUTSIDE, WHOLE_TASK, CreditAccount, CreditEntry, Kind, PriceWork, check_amount
+from fanfold.model.money.credits import (
+    OUTSIDE,
+    WHOLE_TASK,
+    CreditAccount,
+    CreditEntry,
+    EntryKind,
+    PriceWork,
+    check_amount,
+)
 from fanfold.model.pipelines.pipeline import Target, as_pipeline
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_reason, check_text
@@ -72,11 +80,11 @@ class Credits:
 
     def grant(self, owner: str, amount: int, *, reason: str | None = None, key: str | None = None) -> CreditEntry:
         """Add credits to an owner's account, which is opened if there is none. The same ``key`` adds them once."""
-        return self._by_hand(Kind.GRANT, owner, amount, reason, key)
+        return self._by_hand(EntryKind.GRANT, owner, amount, reason, key)
 
     def charge(self, owner: str, amount: int, *, reason: str | None = None, key: str | None = None) -> CreditEntry:
         """Take credits from an owner's account, for something other than a task. NotEnoughCredits if it has fewer."""
-        return self._by_hand(Kind.CHARGE, owner, amount, reason, key)
+        return self._by_hand(EntryKind.CHARGE, owner, amount, reason, key)
 
     def refund(self, task_id: str, items: Sequence[str] = (), *, reason: str | None = None) -> int:
         """Refund what a task cost, or the named items of it; returns the amount. What was refunded before stays so.
@@ -108,13 +116,13 @@ class Credits:
         with self._store.read() as tx:
             return tx.credits.differences()
 
-    def _by_hand(self, kind: Kind, owner: str, amount: int, reason: str | None, key: str | None) -> CreditEntry:
+    def _by_hand(self, kind: EntryKind, owner: str, amount: int, reason: str | None, key: str | None) -> CreditEntry:
         self._demand_all()
         check_text(owner, "The owner", least=1, most=OWNER_LENGTH)
         check_reason(reason)
         if key is not None:
             check_text(key, "The key", least=1, most=KEY_LENGTH)
-        signed = check_amount(amount, "The amount") * (-1 if kind is Kind.CHARGE else 1)
+        signed = check_amount(amount, "The amount") * (-1 if kind is EntryKind.CHARGE else 1)
         item = secrets.token_hex(16) if key is None else hashlib.sha256(f"{owner}\n{key}".encode()).hexdigest()
         entry = NewEntry(owner, kind, signed, "", item, 0, self._client.actor, reason, key)
         return self._store.transact(partial(self._book_one, entry))
@@ -162,6 +170,6 @@ def _account(row: AccountRow) -> CreditAccount:
 def _entry(row: EntryRow) -> CreditEntry:
     item = row.item if row.task and row.item != WHOLE_TASK else None
     return CreditEntry(
-        row.id, row.owner, Kind(row.kind), row.amount, row.task or None, item, row.generation, row.actor, row.reason,
+        row.id, row.owner, EntryKind(row.kind), row.amount, row.task or None, item, row.generation, row.actor, row.reason,
         row.at, row.key,
     )  # fmt: skip

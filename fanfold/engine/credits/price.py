@@ -7,7 +7,7 @@ from typing import Any
 
 from fanfold.engine.credits.booking import book, not_enough
 from fanfold.engine.installed import find_installed
-from fanfold.model.money.credits import OFF, ON, OUTSIDE, WHOLE_TASK, Kind, PriceWork, units_of
+from fanfold.model.money.credits import OFF, ON, OUTSIDE, WHOLE_TASK, EntryKind, PriceWork, units_of
 from fanfold.model.money.questions import laid_over
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
@@ -67,6 +67,6 @@ def check_balance(store: Store, owner: str, units: Units) -> None:
 def charge(tx: Transaction, settings: Settings, row: TaskRow, units: Units, actor: str) -> None:
     """Charge a task that is being submitted. NotEnoughCredits rolls the whole submission back."""
     entries = [
-        NewEntry(row.owner, Kind.CHARGE, -amount, row.id, item, 0, actor) for item, amount in sorted(units.items())
+        NewEntry(row.owner, EntryKind.CHARGE, -amount, row.id, item, 0, actor) for item, amount in sorted(units.items())
     ]
     book(tx, entries, pipeline=row.pipeline, outside=settings.credits == OUTSIDE)

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 from fanfold.engine.credits.booking import book
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
-from fanfold.model.money.credits import WHOLE_TASK, Kind
-from fanfold.model.plan import Kind as StageKind
-from fanfold.model.plan import Plan
+from fanfold.model.money.credits import WHOLE_TASK, EntryKind
+from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.store.rows.money.credits import NewEntry, Unit
@@ -54,7 +53,7 @@ def refund_undelivered(tx: Transaction, row: TaskRow, target: TaskState | None, 
 def refund_units(tx: Transaction, row: TaskRow, units: Iterable[Unit], actor: str, reason: str) -> int:
     """Refund the latest charge of these items; returns the amount. What was refunded before is left out."""
     refunds = [
-        NewEntry(row.owner, Kind.REFUND, unit.amount, row.id, unit.item, unit.generation, actor, reason)
+        NewEntry(row.owner, EntryKind.REFUND, unit.amount, row.id, unit.item, unit.generation, actor, reason)
         for unit in units
     ]
     return sum(one.amount for one in book(tx, refunds, pipeline=row.pipeline))
@@ -76,7 +75,7 @@ def charge_retry(
     units = tx.credits.units(row.id)
     refunded = [unit.item for unit in units if unit.is_refunded]
     again = _going_on(tx, row, refunded, stage, keys, degraded)
-    if keys and row.plan.stage(stage).kind is StageKind.EACH:
+    if keys and row.plan.stage(stage).kind is Kind.EACH:
         again |= tx.reading.known_keys(row.number, stage, keys, (ItemState.DONE,))
     if new is not None:
         units, moved = _at_new_price(tx, row, units, stage, keys, new)
@@ -122,7 +121,7 @@ def charge_rerun(tx: Transaction, row: TaskRow, actor: str) -> None:
 def _charge_again(tx: Transaction, row: TaskRow, units: Sequence[Unit], actor: str) -> None:
     reason = say("credits_again")
     entries = [
-        NewEntry(row.owner, Kind.CHARGE, -unit.amount, row.id, unit.item, unit.generation + 1, actor, reason)
+        NewEntry(row.owner, EntryKind.CHARGE, -unit.amount, row.id, unit.item, unit.generation + 1, actor, reason)
         for unit in units
     ]
     book(tx, entries, pipeline=row.pipeline)

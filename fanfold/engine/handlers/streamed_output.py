@@ -9,8 +9,8 @@ from typing import Any
 from fanfold.model.item import Claimed
 from fanfold.model.values import serial
 from fanfold.store.store import Store
-from fanfold.store.streams.database import AT_ONCE
-from fanfold.store.streams.redis import LivePiece
+from fanfold.store.streams.in_database import AT_ONCE
+from fanfold.store.streams.in_redis import LivePiece
 
 EMIT_SECONDS = 0.25
 

@@ -27,7 +27,7 @@ from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
 from fanfold.model.item import REDONE, Claimed
 from fanfold.model.money.batch import DEADLINE, LANE, duration
 from fanfold.model.money.budgets import wish
-from fanfold.model.money.questions import SCHEMA, Answer, Check, Clock, laid_over
+from fanfold.model.money.questions import SCHEMA, Answer, AttemptClock, Check, laid_over
 from fanfold.model.money.usage import added, kept
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.pipelines.pipeline import Target
@@ -119,7 +119,7 @@ class Work:
         return work
 
     # Class attributes as defaults: most attempts never use these.
-    _clock: Clock = NoClock()
+    _clock: AttemptClock = NoClock()
     _streamed: StreamedOutput | None = None
     _progress_at = 0.0
     _used_scratch = False

@@ -19,7 +19,7 @@ from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store
-from fanfold.store.streams.redis import LiveStreams, check_url
+from fanfold.store.streams.in_redis import LiveStreams, check_url
 from fanfold.store.upgrade import migrate
 from fanfold.store.urls import shown
 

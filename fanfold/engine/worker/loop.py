@@ -27,8 +27,8 @@ from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.engine.worker.beside.service_threads import Services
 from fanfold.engine.worker.beside.watchdog import Watchdog
 from fanfold.engine.worker.claiming.ahead import AHEAD_SECONDS, may_claim_ahead, room_ahead
-from fanfold.engine.worker.claiming.batches import calls_of
 from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.handler_batches import calls_of
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.claiming.slots import capped, slots_for
 from fanfold.engine.worker.database_thread import DatabaseThread

@@ -13,8 +13,8 @@ from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.split import finish_split
 from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
 from fanfold.engine.tasks.moving.used_up import close_task
-from fanfold.engine.tasks.steering.budgets import is_outdated
 from fanfold.engine.tasks.steering.commands import Commands
+from fanfold.engine.tasks.steering.set_budget import is_outdated
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.engine.worker.claiming.claim import Claimer

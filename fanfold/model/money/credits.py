@@ -22,7 +22,7 @@ WHOLE_TASK = ""
 """The item of an entry about the task as a whole."""
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry is for. Grants and refunds are positive, charges negative."""
 
     GRANT = "grant"
@@ -72,7 +72,7 @@ class CreditEntry:
 
     id: int
     owner: str
-    kind: Kind
+    kind: EntryKind
     amount: int
     task: str | None
     """The task's id; the entry outlives the task."""

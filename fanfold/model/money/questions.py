@@ -57,7 +57,7 @@ class Question:
         return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-class Clock(Protocol):
+class AttemptClock(Protocol):
     """The time limit of an attempt. It stands still while a question waits to be sent."""
 
     def hold(self) -> None:
@@ -88,7 +88,7 @@ class Asking(Protocol):
     """Latest time for the answer; from then on, questions of the batch lane are asked live."""
     asked: set[str]
     """Keys of the questions that this attempt has asked in the batch lane."""
-    clock: Clock
+    clock: AttemptClock
     """Its time limit, which stands still while a question waits to be sent."""
 
     def fold(self, name: str, text: str, limit: int) -> str:

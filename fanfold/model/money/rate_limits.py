@@ -58,26 +58,26 @@ class Closing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Pace:
+class FillRate:
     """How a bucket fills: units per second, and its capacity."""
 
     rate: float
     burst: float
 
 
-def pace(dimension: Dimension, size: float) -> Pace:
+def pace(dimension: Dimension, size: float) -> FillRate:
     """The pace that uses at most ``size`` in any window, wherever it begins, and nearly all of it.
 
     What is used in a window was leased in the window or up to BLOCK_SECONDS before it, so ``burst + rate × (window + block)``
     must stay within the size. Requests are whole numbers, so it may come close to one more.
     """
     if dimension is Dimension.REQUESTS_DAY:
-        return Pace(0.0, size)
+        return FillRate(0.0, size)
     counts_whole = dimension is Dimension.REQUESTS
     least = 1.0 + min(0.5, max(0.0, size - 1.0) / 20) if counts_whole else 0.0
     burst = max(least, size / WINDOW_SECONDS)
     room = (size + 1.0) * (1 - 1e-9) if counts_whole else size
-    return Pace((room - burst) / (WINDOW_SECONDS + BLOCK_SECONDS), burst)
+    return FillRate((room - burst) / (WINDOW_SECONDS + BLOCK_SECONDS), burst)
 
 
 def shown_size(rate: float) -> float | None:

@@ -9,8 +9,8 @@ from typing import Any
 from fanfold.errors import BadPipeline
 from fanfold.model.pipelines.kept_types import listed, resolved, without_later
 from fanfold.model.plan import Kind
+from fanfold.model.values.annotations import not_kept
 from fanfold.model.values.codecs import codec_of
-from fanfold.model.values.hints import not_kept
 
 ARGUMENT = {Kind.STEP: "task", Kind.SPLIT: "task", Kind.EACH: "item"}
 """The parameters of a handler of each kind; a merge also gets the results."""

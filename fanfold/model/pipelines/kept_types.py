@@ -18,9 +18,9 @@ from fanfold.model.item import Later
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.annotations import arguments_of, bare, classes_in, is_plain, members
 from fanfold.model.values.codecs import TYPE_MARK, codec_named, codec_of
 from fanfold.model.values.decoding import Reading
-from fanfold.model.values.hints import arguments_of, bare, classes_in, is_plain, members
 
 if TYPE_CHECKING:
     from fanfold.model.pipelines.pipeline import Stage

@@ -12,6 +12,7 @@ from typing import Any
 
 from fanfold.errors import Unreadable
 from fanfold.model.text.sentences import say
+from fanfold.model.values.annotations import NOT_TEXT, arguments_of, bare, field_hints, is_plain, members
 from fanfold.model.values.codecs import (
     PLAIN_DICT,
     TYPE_MARK,
@@ -23,7 +24,6 @@ from fanfold.model.values.codecs import (
     is_model,
 )
 from fanfold.model.values.files import File
-from fanfold.model.values.hints import NOT_TEXT, arguments_of, bare, field_hints, is_plain, members
 
 FILE_MARK = "$file"
 FILE_SHAPE = {"key": str, "name": str, "size": int}

@@ -9,10 +9,10 @@ from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.text.sentences import say
+from fanfold.model.values.annotations import is_plain
 from fanfold.model.values.codecs import PLAIN_DICT, TYPE_MARK, VALUE_MARK, Tagged, codec_of
 from fanfold.model.values.decoding import FILE_MARK, PLAIN, Decoder, Reading
 from fanfold.model.values.files import File
-from fanfold.model.values.hints import is_plain
 
 LARGE_MARK = "$large"
 ONLY_TEXT = frozenset({str})

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services.service import CUT, Reply, Request, Service, ServiceTrouble, TroubleKind, connect
+from fanfold.providers.services.service import CUT, Request, Service, ServiceReply, ServiceTrouble, TroubleKind, connect
 
 TOO_MANY_TOKENS = "too_many_tokens"
 """The code of a batch that was refused because too many tokens are already queued at the service."""
@@ -47,7 +47,7 @@ class MemberResult:
 
     name: str
     """The name of the question in the batch."""
-    reply: Reply | None = None
+    reply: ServiceReply | None = None
     trouble: ServiceTrouble | None = None
 
 
@@ -94,23 +94,23 @@ class BatchTaken(Exception):
 
 
 @dataclass(frozen=True)
-class Connection:
+class ProviderConnection:
     """The two ways to ask one provider: live, and in batches."""
 
     live: Service
     batches: BatchService
 
 
-def connect_batches(provider: Provider) -> Connection:
+def connect_batches(provider: Provider) -> ProviderConnection:
     """Connect to a provider, live and for batches. Its library is loaded only now."""
     live: Any = connect(provider)
     if provider.kind == "anthropic":
         from fanfold.providers.batches.anthropic_batches import AnthropicBatches
 
-        return Connection(live, AnthropicBatches(live))
+        return ProviderConnection(live, AnthropicBatches(live))
     from fanfold.providers.batches.openai_batches import OpenAIBatches
 
-    return Connection(live, OpenAIBatches(live))
+    return ProviderConnection(live, OpenAIBatches(live))
 
 
 def reading_trouble(error: Exception, provider: Provider) -> ServiceTrouble:

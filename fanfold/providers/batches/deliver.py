@@ -16,7 +16,7 @@ from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.ledger_rows import storable
 from fanfold.providers.desk import packed
-from fanfold.providers.services.service import Reply
+from fanfold.providers.services.service import ServiceReply
 from fanfold.store.rows.money.answers import BAD_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.rows.money.batched_questions import MemberRow
 from fanfold.store.rows.money.batches import BatchRow
@@ -56,7 +56,7 @@ class Delivery:
             folded = self.store.transact(lambda tx: self._write(tx, results, judged))
             self._remove_files(folded)
 
-    def _judged(self, reply: Reply) -> tuple[str, str | None]:
+    def _judged(self, reply: ServiceReply) -> tuple[str, str | None]:
         """The outcome of an answer for the ledger, and its text if the answer is good."""
         try:
             return TAKEN, judge(reply)

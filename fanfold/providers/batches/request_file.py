@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from fanfold.providers.batches.batch_end import PAGE
 from fanfold.providers.batches.batch_service import BatchService, unpacked_request
-from fanfold.providers.batches.ending import PAGE
 from fanfold.store.rows.money.batched_questions import MemberRow
 from fanfold.store.rows.money.batches import BatchRow
 from fanfold.store.store import Store

@@ -12,7 +12,7 @@ from fanfold.errors import BadAnswer
 from fanfold.model.money.batch import BATCH, LIVE, UNREGISTERED, MemberState
 from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.providers.answer_checks import judge
-from fanfold.providers.batches.batch_service import Connection, unpacked_request
+from fanfold.providers.batches.batch_service import ProviderConnection, unpacked_request
 from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import give_back
@@ -29,7 +29,7 @@ log = logging.getLogger("fanfold.batches")
 
 
 async def passes_trial(
-    store: Store, connection: Connection, provider: Provider, members: Sequence[MemberRow], worker: str
+    store: Store, connection: ProviderConnection, provider: Provider, members: Sequence[MemberRow], worker: str
 ) -> bool:
     """Whether the batch may be sent now: it is small, or its model has accepted a question of each of its tasks.
 

@@ -16,12 +16,12 @@ from fanfold.model.money.questions import Usage, chain_of
 from fanfold.model.pipelines.options import LOCAL
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import say
-from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
+from fanfold.model.values.token_estimate import TOKENS_PER_IMAGE, guessed_tokens
 from fanfold.providers.configuration import Provider, choose, load
 from fanfold.providers.costs.measured_costs import quantile
 from fanfold.providers.costs.prices import cost_of, lane_share
 from fanfold.store.rows.money.costs import ItemCost
-from fanfold.store.rows.money.usage_history import Bucket
+from fanfold.store.rows.money.usage_history import UsageBucket
 from fanfold.store.store import Store
 
 LOW, HIGH = 0.1, 0.9
@@ -165,7 +165,7 @@ def _count(work: EstimateWork) -> int | None:
     return None if work.items is None else len(work.items)
 
 
-def _factor(buckets: Sequence[Bucket]) -> float:
+def _factor(buckets: Sequence[UsageBucket]) -> float:
     """How many tokens the model counts per guessed token."""
     guessed = sum(bucket.guessed_tokens for bucket in buckets)
     counted = sum(bucket.input_tokens for bucket in buckets)
@@ -178,7 +178,7 @@ def _input_of(call: ExpectedCall) -> int:
     return guessed_tokens(call.text) + TOKENS_PER_IMAGE * call.images
 
 
-def _output_of(call: ExpectedCall, history: Sequence[Bucket]) -> int:
+def _output_of(call: ExpectedCall, history: Sequence[UsageBucket]) -> int:
     """The tokens of an answer: as declared, else the mean of the pipeline's answers, else by the size of the question."""
     if call.output_tokens is not None:
         return call.output_tokens
@@ -190,7 +190,7 @@ def _output_of(call: ExpectedCall, history: Sequence[Bucket]) -> int:
     return round(_input_of(call) * OUTPUT_PER_INPUT)
 
 
-def _history_spread(history: Sequence[Bucket]) -> Spread:
+def _history_spread(history: Sequence[UsageBucket]) -> Spread:
     calls, cost = sum(bucket.calls for bucket in history), sum(bucket.cost for bucket in history)
     if not calls or not cost:
         return Spread(*UNMEASURED)

@@ -13,8 +13,8 @@ from fanfold.model.money.rate_limits import Dimension
 from fanfold.model.text.sentences import say
 from fanfold.providers.configuration import Provider
 from fanfold.providers.limits.lease import LimitRows
-from fanfold.providers.limits.need import NOTHING, Estimate, Need
-from fanfold.providers.limits.settings import sizes_for
+from fanfold.providers.limits.limit_settings import sizes_for
+from fanfold.providers.limits.need import NOTHING, Need, NeedEstimate
 from fanfold.providers.limits.shared import MustWait, SharedLimit
 from fanfold.providers.limits.told import ToldLimit
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
@@ -24,7 +24,7 @@ from fanfold.store.store import Store
 class CallPlace:
     """The slot of one call under the limit of its model."""
 
-    def __init__(self, limit: SharedLimit, estimate: Estimate, question: Question) -> None:
+    def __init__(self, limit: SharedLimit, estimate: NeedEstimate, question: Question) -> None:
         self.limit = limit
         self.need = estimate.need(question)
         self.used: Need | None = NOTHING
@@ -63,15 +63,15 @@ class CallLimits:
         self.store = store
         self.holder = f"{socket.gethostname()[:60]}-{os.getpid()}-{asker[:6]}"
         self._patience = patience
-        self._limits: dict[str, tuple[SharedLimit, Estimate]] = {}
+        self._limits: dict[str, tuple[SharedLimit, NeedEstimate]] = {}
 
-    def of(self, provider: Provider, model: str) -> tuple[SharedLimit, Estimate]:
+    def of(self, provider: Provider, model: str) -> tuple[SharedLimit, NeedEstimate]:
         """The limit of a model, and the estimate of what its calls use."""
         key = provider.limit_key(model)
         if key not in self._limits:
             rows = LimitRows(self.store, key, sizes_for(provider, model), provider.concurrency, self.holder)
             now = asyncio.get_running_loop().time
-            self._limits[key] = (SharedLimit(rows, now=now, patience=self._patience), Estimate())
+            self._limits[key] = (SharedLimit(rows, now=now, patience=self._patience), NeedEstimate())
         return self._limits[key]
 
     @asynccontextmanager

@@ -58,7 +58,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Held:
+class CallGrant:
     """The number of calls in flight that a process was granted, and the cap for all processes."""
 
     held: int
@@ -75,7 +75,7 @@ class Lease:
     """What a visit granted to a process."""
 
     taken: Mapping[Dimension, Taken] = field(default_factory=dict)
-    held: Held | None = None
+    held: CallGrant | None = None
     levels: Mapping[Dimension, Level] | None = None
     """The level of each dimension; None if they were not read."""
 
@@ -125,7 +125,7 @@ class LimitRows:
                 processes = 1 + tx.rate_limits.crowd(self.key, self.holder).others
                 tx.rate_limits.refuse(self.key, refusal.seconds, refusal.ago, processes * refusal.speed)
 
-    def _held(self, tx: Transaction, wish: HoldWish) -> Held:
+    def _held(self, tx: Transaction, wish: HoldWish) -> CallGrant:
         crowd = tx.rate_limits.crowd(self.key, self.holder)
         ceiling = self.most * (crowd.others + 1)
         level = tx.rate_limits.grow(self.key, wish.clean, ceiling)
@@ -136,7 +136,7 @@ class LimitRows:
         wanted = min(wish.wanted, share) if crowd.waiting else wish.wanted
         held = tx.rate_limits.hold(self.key, self.holder, wish.busy, max(wish.busy, wanted), wish.waiting, cap)
         is_searching = level.size is None and not wish.knows_rate and most < ceiling
-        return Held(min(held, wanted) if wish.yields else held, cap, cap < int(most), is_searching, crowd)
+        return CallGrant(min(held, wanted) if wish.yields else held, cap, cap < int(most), is_searching, crowd)
 
     def _most(self, level: Level, ceiling: int, knows_rate: bool) -> float:
         """Most calls in flight of all processes: as configured, else the ceiling if a rate is known, else found by trying."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fanfold.model.money.questions import Question, Usage
 from fanfold.model.money.rate_limits import Dimension
-from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
+from fanfold.model.values.token_estimate import TOKENS_PER_IMAGE, guessed_tokens
 
 FIRST_OUTPUT = 500.0
 """Estimated tokens of an answer, before the first answer."""
@@ -13,7 +13,7 @@ WEIGHT = 0.1
 Need = dict[Dimension, float]
 
 
-class Estimate:
+class NeedEstimate:
     """Estimates what calls to one model use, and learns from what they used."""
 
     def __init__(self) -> None:

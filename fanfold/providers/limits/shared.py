@@ -18,7 +18,7 @@ from itertools import islice
 
 from fanfold.model.money.rate_limits import Dimension
 from fanfold.providers.limits.blocks import Blocks
-from fanfold.providers.limits.lease import Held, HoldWish, Lease, LimitRows, Refusal, Visit
+from fanfold.providers.limits.lease import CallGrant, HoldWish, Lease, LimitRows, Refusal, Visit
 from fanfold.providers.limits.need import NOTHING, Need
 from fanfold.providers.limits.speed import Answered, Speed
 from fanfold.providers.limits.told import ToldLimit
@@ -88,7 +88,7 @@ class SharedLimit:
         self._queue: deque[Waiter] = deque()
         self._blocks = Blocks()
         self._busy = 0
-        self._held: Held | None = None
+        self._held: CallGrant | None = None
         self._held_at = self._looked_at = self._failed_at = self._told_at = float("-inf")
         self._yields = False
         self._clean = 0

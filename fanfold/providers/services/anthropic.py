@@ -16,8 +16,8 @@ from fanfold.providers.limits.told import told_in
 from fanfold.providers.services.service import (
     Finish,
     LeftOut,
-    Reply,
     Request,
+    ServiceReply,
     ServiceTrouble,
     TroubleKind,
     connection_trouble,
@@ -49,7 +49,7 @@ class AnthropicService:
         )
         self._left_out = LeftOut()
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """Ask once. If the model refuses a parameter, ask without it, now and from then on."""
         while True:
             try:
@@ -70,7 +70,7 @@ class AnthropicService:
         system = {"system": request.system} if request.system else {}
         return {"model": request.model, "max_tokens": longest, "messages": _messages(request), **system, **others}
 
-    async def _call(self, request: Request) -> Reply:
+    async def _call(self, request: Request) -> ServiceReply:
         others = self.body(request)
         known: Any = {name: others.pop(name) for name in KNOWN if name in others}
         raw = await self.client.messages.with_raw_response.create(
@@ -79,7 +79,7 @@ class AnthropicService:
         reply = self.reply(await raw.parse(), request.model)
         return replace(reply, told=told_in(raw.headers))
 
-    def reply(self, answer: Any, model: str) -> Reply:
+    def reply(self, answer: Any, model: str) -> ServiceReply:
         """The reply in a message; ServiceTrouble if it contains an error."""
         if getattr(answer, "content", None) is None:
             raise trouble_inside(self.provider, error_inside(answer))
@@ -88,7 +88,7 @@ class AnthropicService:
         told = answer.usage
         read = told.cache_read_input_tokens or 0
         usage = Usage(told.input_tokens + read + (told.cache_creation_input_tokens or 0), told.output_tokens, read)
-        return Reply(text, finish, cost_of(self.provider, model, usage))
+        return ServiceReply(text, finish, cost_of(self.provider, model, usage))
 
     async def close(self) -> None:
         """Close the connections."""

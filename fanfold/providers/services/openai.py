@@ -17,8 +17,8 @@ from fanfold.providers.limits.told import told_in
 from fanfold.providers.services.service import (
     Finish,
     LeftOut,
-    Reply,
     Request,
+    ServiceReply,
     ServiceTrouble,
     TroubleKind,
     connection_trouble,
@@ -49,7 +49,7 @@ class OpenAIService:
         )
         self._left_out = LeftOut()
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """Ask once. If the model refuses a parameter, ask without it, now and from then on."""
         while True:
             try:
@@ -75,17 +75,17 @@ class OpenAIService:
             named["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return {"model": request.model, "messages": _messages(request), **named}
 
-    async def _call(self, request: Request) -> Reply:
+    async def _call(self, request: Request) -> ServiceReply:
         raw = await self.client.chat.completions.with_raw_response.create(
             **self.body(request), extra_headers=request.headers
         )
         return replace(self.reply(raw.parse(), request.model), told=told_in(raw.headers))
 
-    def reply_in(self, body: dict[str, Any], model: str) -> Reply:
+    def reply_in(self, body: dict[str, Any], model: str) -> ServiceReply:
         """The reply in the body of a batch result; ServiceTrouble if the body contains an error."""
         return self.reply(ChatCompletion.construct(**body), model)
 
-    def reply(self, answer: Any, model: str) -> Reply:
+    def reply(self, answer: Any, model: str) -> ServiceReply:
         """The reply in a completion; ServiceTrouble if it contains an error."""
         if not getattr(answer, "choices", None):
             raise trouble_inside(self.provider, error_inside(answer))
@@ -96,7 +96,7 @@ class OpenAIService:
         finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
             str(choice.finish_reason), Finish.FILTERED if declined else Finish.WHOLE
         )
-        return Reply(_text(choice.message.content) or declined or "", finish, self._usage(answer, model))
+        return ServiceReply(_text(choice.message.content) or declined or "", finish, self._usage(answer, model))
 
     def _usage(self, answer: Any, model: str) -> Usage:
         told = answer.usage

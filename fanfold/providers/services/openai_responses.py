@@ -9,7 +9,7 @@ from fanfold.model.money.questions import Usage
 from fanfold.providers.costs.prices import cost_of
 from fanfold.providers.limits.told import told_in
 from fanfold.providers.services.openai import OpenAIService, data_url
-from fanfold.providers.services.service import Finish, Reply, Request, trouble_inside
+from fanfold.providers.services.service import Finish, Request, ServiceReply, trouble_inside
 
 KNOWN = ("model", "input", "instructions", "max_output_tokens", "store")
 """The parts of a request that the library has parameters for."""
@@ -31,7 +31,7 @@ class ResponsesService(OpenAIService):
         system = {"instructions": request.system} if request.system else {}
         return {"model": request.model, "input": _input(request), "store": False, **system, **limit, **named}
 
-    async def _call(self, request: Request) -> Reply:
+    async def _call(self, request: Request) -> ServiceReply:
         others = self.body(request)
         known: Any = {name: others.pop(name) for name in KNOWN if name in others}
         raw = await self.client.responses.with_raw_response.create(
@@ -39,7 +39,7 @@ class ResponsesService(OpenAIService):
         )
         return self.reply_in(json.loads(raw.text), request.model, told_in(raw.headers))
 
-    def reply_in(self, body: dict[str, Any], model: str, told: Any = ()) -> Reply:
+    def reply_in(self, body: dict[str, Any], model: str, told: Any = ()) -> ServiceReply:
         """The reply in a response; ServiceTrouble if it contains an error."""
         parts = [
             part
@@ -54,7 +54,7 @@ class ResponsesService(OpenAIService):
         declined = "".join(str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal")
         reason = (body.get("incomplete_details") or {}).get("reason")
         finish = ENDINGS.get(str(reason), Finish.FILTERED if declined else Finish.WHOLE)
-        return Reply(text or declined, finish, self._usage_in(body.get("usage") or {}, model), told)
+        return ServiceReply(text or declined, finish, self._usage_in(body.get("usage") or {}, model), told)
 
     def _usage_in(self, told: dict[str, Any], model: str) -> Usage:
         cached = (told.get("input_tokens_details") or {}).get("cached_tokens")

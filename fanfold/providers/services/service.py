@@ -44,7 +44,7 @@ class Finish(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServiceReply:
     """The reply of a service, before it is checked."""
 
     text: str
@@ -142,7 +142,7 @@ class ServiceTrouble(Exception):
 class Service(Protocol):
     """A connection to one provider, in one event loop."""
 
-    async def call(self, request: Request) -> Reply:
+    async def call(self, request: Request) -> ServiceReply:
         """Ask once; ServiceTrouble when there is no answer."""
         ...
 

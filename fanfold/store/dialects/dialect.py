@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from fanfold.store.dialects.access import DatabaseAccess, Wishes
-    from fanfold.store.dialects.clock import Clock
+    from fanfold.store.dialects.sql_clock import SqlClock
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, sa.types.TypeEngine[Any]]
@@ -118,7 +118,7 @@ class Dialect(ABC):
         """Access to the database at a URL."""
 
     @abstractmethod
-    def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
+    def clock(self, read: Callable[[], datetime] | None = None) -> SqlClock:
         """The database's clock, or ``read`` in its place."""
 
     @abstractmethod

@@ -12,10 +12,10 @@ from sqlalchemy.dialects import postgresql
 
 from fanfold.store.dialects.access import Wishes
 from fanfold.store.dialects.bulk import Rows, replacing
-from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.dialects.dialect import Columns, Dialect, Places, Row, Upsert
 from fanfold.store.dialects.postgresql_parts.postgresql_errors import PostgresqlErrors
 from fanfold.store.dialects.postgresql_parts.postgresql_server import CHANNEL, PostgresqlServer, checked
+from fanfold.store.dialects.sql_clock import SqlClock, UtcTime
 from fanfold.store.schema.statements import run
 
 NOTHING: sa.ColumnElement[int] = sa.literal_column("0", sa.Integer())
@@ -23,7 +23,7 @@ MANY, MUCH = 200, 0.1
 """New rows at once, as a number and as a share of the table, after which the planner needs new statistics."""
 
 
-class ServerClock(Clock):
+class ServerClock(SqlClock):
     """The server's clock, or a time passed to each statement."""
 
     def __init__(self, dialect: Dialect, read: Callable[[], datetime] | None) -> None:
@@ -72,7 +72,7 @@ class Postgresql(Dialect):
         """Access to the server."""
         return PostgresqlServer(url, wishes)
 
-    def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
+    def clock(self, read: Callable[[], datetime] | None = None) -> SqlClock:
         """The server's clock."""
         return ServerClock(self, read)
 

@@ -16,9 +16,9 @@ from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
 from fanfold.store.dialects.access import DatabaseAccess, Wishes
 from fanfold.store.dialects.bulk import Rows, replacing
-from fanfold.store.dialects.clock import Clock, UtcTime, host_time
 from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
 from fanfold.store.dialects.poolers import POOLERS
+from fanfold.store.dialects.sql_clock import SqlClock, UtcTime, host_time
 from fanfold.store.dialects.sqlite_parts.ephemeral import refuse_ephemeral
 from fanfold.store.dialects.sqlite_parts.sqlite_file import SqliteFile
 from fanfold.store.dialects.sqlite_parts.sqlite_memory import IN_MEMORY, SqliteMemory
@@ -63,7 +63,7 @@ class SqliteErrors(Errors):
         return Spoiled(connection=read_only, pool=read_only)
 
 
-class HostClock(Clock):
+class HostClock(SqlClock):
     """The host's clock: the time is passed to each statement."""
 
     def __init__(self, dialect: Dialect, read: Callable[[], datetime] | None) -> None:
@@ -119,7 +119,7 @@ class Sqlite(Dialect):
         refuse_ephemeral(Path(str(url.database)))
         return SqliteFile(url, wishes)
 
-    def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
+    def clock(self, read: Callable[[], datetime] | None = None) -> SqlClock:
         """The host's clock."""
         return HostClock(self, read)
 

@@ -8,14 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.model.values.files import File
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import blobs, items, tasks
 
 
 class Blobs:
     """Verbs on the rows that reference blobs, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

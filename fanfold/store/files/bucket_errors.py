@@ -48,7 +48,7 @@ def asked(address: S3Address, request: Callable[[], Answer]) -> Answer:
     try:
         return request()
     except AlreadyExistsError:
-        problem = Taken()
+        problem = NameTaken()
     except FileNotFoundError as error:
         problem = _missing(address, error)
     except (BaseError, PermissionError, TimeoutError, ConnectionError) as error:
@@ -56,7 +56,7 @@ def asked(address: S3Address, request: Callable[[], Answer]) -> Answer:
     raise problem
 
 
-class Taken(Exception):
+class NameTaken(Exception):
     """There is an object of this name already."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.store.files.address import S3Address
-from fanfold.store.files.bucket_errors import Taken, asked, truncated, written
+from fanfold.store.files.bucket_errors import NameTaken, asked, truncated, written
 from fanfold.store.files.bucket_reader import FIRST_BYTES
 
 PAGE = 1_000
@@ -60,7 +60,7 @@ class Objects:
 
         try:
             written(self.s3, lambda: obstore.put(self._client, path, content, mode="create", attributes=attributes))
-        except Taken:
+        except NameTaken:
             return False
         return True
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.file_tables import file_places
 
 
 class FilePlaces:
     """Verbs on the buckets that hold files."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_of
 from fanfold.store.items.large.reset_queue import is_reset
 from fanfold.store.schema.tables import UNACCEPTED, items
@@ -28,7 +28,7 @@ class Shortfall(NamedTuple):
 class Accepting:
     """Verbs on degraded results, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

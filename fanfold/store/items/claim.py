@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.find_work import Ready
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.statements import run
@@ -28,7 +28,7 @@ MOST_ATTEMPTS = 32_767
 class Claiming:
     """The claim, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -80,7 +80,7 @@ def sample_of(number: Any) -> sa.ScalarSelect[int]:
 
 @lru_cache(maxsize=64)
 def claim_statement(
-    clock: Clock, timed: bool, suspects: bool | None = None, sampled: bool = False, ahead: bool = False
+    clock: SqlClock, timed: bool, suspects: bool | None = None, sampled: bool = False, ahead: bool = False
 ) -> sa.Executable:
     """The claim. Returns the items with their data, or only their ids where one statement cannot join the data.
 
@@ -137,12 +137,12 @@ def claim_statement(
 
 
 @lru_cache(maxsize=16)
-def load_statement(clock: Clock, ahead: bool = False) -> sa.Select[Any]:
+def load_statement(clock: SqlClock, ahead: bool = False) -> sa.Select[Any]:
     """Claimed items with their data, by id."""
     return with_data(clock, items, ahead).where(items.c.id.in_(clock.dialect.listed("ids")))
 
 
-def with_data(clock: Clock, claimed: sa.FromClause, ahead: bool) -> sa.Select[Any]:
+def with_data(clock: SqlClock, claimed: sa.FromClause, ahead: bool) -> sa.Select[Any]:
     """Claimed items with the data that handlers see."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*claimed.c, *item_data.c)},

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.items.large.reset_queue import STATE_NOW, counted_back, is_reset
 from fanfold.store.schema.statements import run
@@ -28,7 +28,7 @@ class Marks(NamedTuple):
 class Counting:
     """Counts of items, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

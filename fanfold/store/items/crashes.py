@@ -20,8 +20,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.claim import MOST_ATTEMPTS
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.tables import item_data, items, tasks
@@ -52,7 +52,7 @@ def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
 
 
 @lru_cache(maxsize=16)
-def crash_values(clock: Clock, limit: Any, *, began: bool = False) -> dict[str, Any]:
+def crash_values(clock: SqlClock, limit: Any, *, began: bool = False) -> dict[str, Any]:
     """Values for items of a lost worker: pending again, or failed as poison at the limit. No retry is used up.
 
     ``began``: the handlers are known to have begun; otherwise the start time of each item says whether it did.

@@ -14,7 +14,7 @@ from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import say
 from fanfold.store.dialects.bulk import append_rows
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.copy import Copying, CopyRange
 from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.pending import NEW_COLUMNS, new_item
@@ -28,7 +28,7 @@ MOST_POSITIONS = 2**31 - 1
 class Items:
     """Verbs on items, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

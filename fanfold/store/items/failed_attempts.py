@@ -13,7 +13,7 @@ from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import restored
 from fanfold.model.words import PATIENCE_SECONDS, Trouble
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.items.large.reset_queue import is_reset
 from fanfold.store.schema.tables import DEGRADED, HELD, attempts, item_data, items
@@ -39,7 +39,7 @@ SHOWN = tuple(
 class FailedAttempts:
     """Queries about failures, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, TIMED, items, tasks
 
@@ -79,7 +79,7 @@ class Served:
 class Looking:
     """Queries for claimable work, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -224,7 +224,7 @@ def news_statement(dialect: Dialect) -> sa.CompoundSelect[Any]:
 
 
 @lru_cache(maxsize=64)
-def due_statement(clock: Clock) -> sa.Select[Any]:
+def due_statement(clock: SqlClock) -> sa.Select[Any]:
     """Tasks of the next due items, ordered by due time. Items of paused tasks are read but skipped."""
     moment = sa.bindparam("moment", type_=clock.dialect.time_type)
     position = sa.tuple_(moment, sa.bindparam("number", type_=sa.BigInteger))
@@ -247,7 +247,7 @@ def due_statement(clock: Clock) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def next_statement(clock: Clock) -> sa.Select[Any]:
+def next_statement(clock: SqlClock) -> sa.Select[Any]:
     """Seconds until the next item is due."""
     later = sa.select(items.c.available_at).where(DUE_SOME_TIME, items.c.available_at > clock.now)
     first = later.order_by(items.c.available_at).limit(1).scalar_subquery()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.failed_attempts import FailedAttempts
 from fanfold.store.items.large.drafts import counts_at, counts_of
 from fanfold.store.items.large.reset_queue import REDO, STATE_NOW, is_reset, reset_kind
@@ -79,7 +79,7 @@ class KeptItems(FailedAttempts):
 
 
 @lru_cache(maxsize=16)
-def kept_statement(clock: Clock, failed: bool = False) -> sa.Select[Any]:
+def kept_statement(clock: SqlClock, failed: bool = False) -> sa.Select[Any]:
     """One page of items for a merge: all items, or only failed ones. Built once."""
     behind = _kept(clock).where(items.c.seq > sa.bindparam("after"))
     if failed:
@@ -88,21 +88,21 @@ def kept_statement(clock: Clock, failed: bool = False) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def kept_at_statement(clock: Clock) -> sa.Select[Any]:
+def kept_at_statement(clock: SqlClock) -> sa.Select[Any]:
     """The items of a stage at some positions."""
     batch = clock.dialect.unfolded({"position": sa.Integer()})
     return _kept(clock).where(items.c.seq.in_(sa.select(batch.c.position)))
 
 
 @lru_cache(maxsize=16)
-def stamps_statement(clock: Clock) -> sa.Select[Any]:
+def stamps_statement(clock: SqlClock) -> sa.Select[Any]:
     """One page of the stamps of a stage."""
     found = sa.select(items.c.id, items.c.seq, _KEY, STATE_NOW, items.c.lease)
     behind = _of_stage(found).where(items.c.seq > sa.bindparam("after"))
     return behind.limit(sa.bindparam("most", type_=sa.Integer))
 
 
-def _kept(clock: Clock) -> sa.Select[Any]:
+def _kept(clock: SqlClock) -> sa.Select[Any]:
     """The columns of ``Kept`` for the items of a stage, in order."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*items.c, *item_data.c)},

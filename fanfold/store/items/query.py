@@ -65,7 +65,7 @@ class ItemRow:
     previous_model: str | None = None
 
 
-class Reading(KeptItems):
+class ItemReading(KeptItems):
     """Queries about items, inside one transaction."""
 
     def single(self, tasks: Sequence[int], stage: str) -> dict[int, tuple[float, str | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.crashes import crash_values, note_crashes
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.statements import run
@@ -47,7 +47,7 @@ class LostItem:
 class Recovery:
     """Verbs of the sweep, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from fanfold.model.item import REDONE
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
 from fanfold.store.dialects.bulk import put_rows, remove_all, remove_rows
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.large.reset_queue import OUTDATE, OVER, REDO, Note, Resets
 from fanfold.store.items.locks import lock_items
@@ -46,7 +46,7 @@ class Chosen(NamedTuple):
 class Resetting:
     """Verbs that reset items to `pending`, inside one transaction; at most AT_ONCE items."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

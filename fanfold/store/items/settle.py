@@ -13,8 +13,8 @@ from fanfold.model.item import HELD_SECONDS
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.bulk import LEASE_COLUMNS, put_rows
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.crashes import counted, crash_values, note_crashes
 from fanfold.store.items.large.drafts import counts_at
@@ -39,7 +39,7 @@ class Settling:
     counts.
     """
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -286,7 +286,7 @@ BEGAN_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"began": sa.Float()}
 
 
 @lru_cache(maxsize=16)
-def begun_statement(clock: Clock) -> sa.Update:
+def begun_statement(clock: SqlClock) -> sa.Update:
     """Record the start of many items that were claimed ahead and run now."""
     batch = clock.dialect.unnested({**LEASE_COLUMNS, **BEGAN_COLUMNS})
     running = clock.dialect.only_equal(items.c.state, ItemState.RUNNING.value)
@@ -295,7 +295,7 @@ def begun_statement(clock: Clock) -> sa.Update:
 
 
 @lru_cache(maxsize=64)
-def attempts_statement(clock: Clock) -> sa.Insert:
+def attempts_statement(clock: SqlClock) -> sa.Insert:
     """Insert many attempts in one statement."""
     batch = clock.dialect.unfolded(ATTEMPT_COLUMNS)
     chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
@@ -303,7 +303,7 @@ def attempts_statement(clock: Clock) -> sa.Insert:
 
 
 @lru_cache(maxsize=16)
-def trouble_statement(clock: Clock) -> sa.Update:
+def trouble_statement(clock: SqlClock) -> sa.Update:
     """Record since when and for which service many items wait, in one statement."""
     batch = clock.dialect.unfolded({"item": sa.BigInteger(), "by": sa.Text()})
     since = sa.func.coalesce(item_data.c.troubled_since, clock.now)
@@ -312,7 +312,7 @@ def trouble_statement(clock: Clock) -> sa.Update:
 
 
 @lru_cache(maxsize=16)
-def degraded_statement(clock: Clock) -> sa.Update:
+def degraded_statement(clock: SqlClock) -> sa.Update:
     """Record the reasons of many degraded items in one statement."""
     batch = clock.dialect.unfolded({"id": sa.BigInteger(), "reason": sa.Text(), "sentence": sa.Text()})
     marked = {"degraded": batch.c.reason, "degraded_sentence": batch.c.sentence}
@@ -320,7 +320,7 @@ def degraded_statement(clock: Clock) -> sa.Update:
 
 
 @lru_cache(maxsize=64)
-def move_statement(clock: Clock, ending: Ending) -> sa.Update:
+def move_statement(clock: SqlClock, ending: Ending) -> sa.Update:
     """The UPDATE statement for one kind of ending.
 
     PostgreSQL must find the items by id. Left alone, it prefers their common columns and reads all running items of their
@@ -337,7 +337,7 @@ def move_statement(clock: Clock, ending: Ending) -> sa.Update:
     return sa.update(items).where(*held).values(values).returning(items.c.id)
 
 
-def _values(clock: Clock, ending: Ending, batch: sa.FromClause) -> dict[str, Any]:
+def _values(clock: SqlClock, ending: Ending, batch: sa.FromClause) -> dict[str, Any]:
     if ending.state is None:
         return crash_values(clock, batch.c.limit, began=True)
     if ending is Ending.RELEASE:

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from fanfold.model.decision import DecisionVerdict
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.dialects.dialect import Dialect, Row
+from fanfold.store.dialects.sql_clock import SqlClock, UtcTime
 from fanfold.store.items.pending import FORGOTTEN, STARTED_OVER
 from fanfold.store.items.reset import Resetting
 from fanfold.store.schema.statements import run
@@ -55,7 +55,7 @@ SHOWN = tuple(decisions.c[name] for name in DecisionRow._fields)
 class Decisions:
     """Verbs on decisions, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -200,7 +200,7 @@ def first_ranked(ranked: sa.Subquery) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def add_statement(clock: Clock) -> sa.Insert:
+def add_statement(clock: SqlClock) -> sa.Insert:
     """Insert many decisions in one statement."""
     batch = clock.dialect.unfolded(COLUMNS)
     task = sa.bindparam("of", type_=sa.BigInteger)

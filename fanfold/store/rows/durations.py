@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.duration_tables import stage_durations
 
 Pair = tuple[str, str]
@@ -16,7 +16,7 @@ Pair = tuple[str, str]
 class Durations:
     """Verbs on durations, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

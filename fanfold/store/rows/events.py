@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Event
 from fanfold.model.text.sentences import kept, restored
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import events, tasks
 
@@ -24,7 +24,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"task": sa.BigInteger()} | {name
 
 
 @lru_cache(maxsize=64)
-def add_statement(clock: Clock) -> sa.Insert:
+def add_statement(clock: SqlClock) -> sa.Insert:
     """Insert many events in one statement. Built once."""
     batch = clock.dialect.unfolded(COLUMNS)
     return sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, clock.now))
@@ -33,7 +33,7 @@ def add_statement(clock: Clock) -> sa.Insert:
 class Events:
     """Verbs on events, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

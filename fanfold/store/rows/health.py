@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import TaskState
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import (
     HELD,
     OF_TASKS,
@@ -24,7 +24,7 @@ from fanfold.store.schema.tables import (
 class HealthChecks:
     """Queries about the whole installation, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

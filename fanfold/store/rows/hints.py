@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.carrier_tables import hints
 from fanfold.store.schema.tables import TIMED, items, workers
 
@@ -40,7 +40,7 @@ class LostHints(NamedTuple):
 class CarriedHints:
     """Verbs on hints, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

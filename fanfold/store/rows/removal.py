@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import remove_all, remove_rows
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.rows.money.answers import USED, Answers
 from fanfold.store.rows.money.batched_questions import BatchedQuestions
 from fanfold.store.rows.money.budgets import task_scope
@@ -44,7 +44,7 @@ REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, t
 class Removal:
     """Verbs that remove a task, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.schedule import RunOutcome
 from fanfold.model.text.sentences import kept, restored
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import schedule_runs, schedules, tasks
 
 RUNS_KEPT = 200
@@ -51,10 +51,10 @@ SHOWN = tuple(schedules.c[name] for name in ScheduleRow._fields)
 UNFINISHED = tasks.c.state.not_in([state.value for state in FINISHED_TASKS])
 
 
-class Schedules:
+class StoredSchedules:
     """Verbs on schedules, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

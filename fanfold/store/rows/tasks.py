@@ -16,7 +16,7 @@ from fanfold.model.task import TaskOrder, TaskRow
 from fanfold.model.text.sentences import kept, restored, say
 from fanfold.model.text.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
-from fanfold.store.dialects.clock import Clock, UtcTime
+from fanfold.store.dialects.sql_clock import SqlClock, UtcTime
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
 
@@ -74,7 +74,7 @@ ORDERS: dict[TaskOrder, tuple[sa.ColumnElement[Any], ...]] = {
 class Tasks:
     """Verbs on tasks, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import tasks, template_uses, templates
 
 
@@ -47,10 +47,10 @@ class UsedTemplate(NamedTuple):
 SHOWN = tuple(templates.c[name] for name in TemplateRow._fields)
 
 
-class Templates:
+class StoredTemplates:
     """Verbs on templates, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

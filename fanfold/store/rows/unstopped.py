@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.item import Claimed
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.carrier_tables import unstopped
 from fanfold.store.schema.tables import workers
 
@@ -29,7 +29,7 @@ class UnstoppedRow(NamedTuple):
 class Unstopped:
     """Verbs on handlers that do not stop, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

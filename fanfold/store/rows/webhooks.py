@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import webhooks
 
 
@@ -30,10 +30,10 @@ SHOWN = tuple(webhooks.c[name] for name in WebhookRow._fields)
 ALL = sa.select(*SHOWN).order_by(webhooks.c.name)
 
 
-class Webhooks:
+class StoredWebhooks:
     """Verbs on webhooks, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
 from fanfold.store.upgrade import revisions
 
@@ -56,7 +56,7 @@ class WorkerRow:
 class Workers:
     """Verbs on workers, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, String, Table, Text
 
-from fanfold.store.dialects.clock import UtcTime
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.metadata import metadata
 
 stage_durations = Table(

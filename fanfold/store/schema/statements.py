@@ -42,7 +42,7 @@ def run_many(connection: sa.Connection, statement: sa.Executable, rows: Iterable
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedStatement:
     """A statement as text, with converters for its parameters."""
 
     text: str
@@ -73,7 +73,7 @@ class Prepared:
 
 
 @lru_cache(maxsize=1_000)
-def _prepare(statement: sa.Executable, dialect: Dialect) -> Prepared:
+def _prepare(statement: sa.Executable, dialect: Dialect) -> PreparedStatement:
     assert isinstance(statement, sa.ClauseElement)
     compiled: Any = statement.compile(dialect=dialect)
     given: list[tuple[str, Callable[[Any], Any] | None]] = []
@@ -88,7 +88,7 @@ def _prepare(statement: sa.Executable, dialect: Dialect) -> Prepared:
         else:
             known[name] = bind.value if convert is None else convert(bind.value)
     order = tuple(compiled.positiontup) if compiled.positional else None
-    return Prepared(str(compiled), tuple(given), known, tuple(asked), order)
+    return PreparedStatement(str(compiled), tuple(given), known, tuple(asked), order)
 
 
 def _asking(ask: Callable[[], Any], convert: Callable[[Any], Any] | None) -> Callable[[], Any]:

@@ -12,9 +12,9 @@ from fanfold.model.lifecycle import (
     ItemState,
     TaskState,
 )
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.schema import COUNTED_UP, Number
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.carrier_tables import hints, unstopped
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
 from fanfold.store.schema.duration_tables import stage_durations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Integer, String, Table, Text
 
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import Number
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.metadata import metadata
 
 templates = Table(

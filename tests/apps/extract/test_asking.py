@@ -14,7 +14,7 @@ from fanfold.apps.extract.documents.document import Document, NewLine
 from fanfold.apps.extract.template.fields import Field
 from fanfold.apps.extract.template.groups import Group
 from fanfold.errors import BadAnswer
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 from fanfold.testing import Engine
 from tests.apps.extract.answering import ABSENT, asked, found, honest, lines
 from tests.apps.extract.test_pipeline import record, submitted, values

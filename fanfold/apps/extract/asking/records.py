@@ -20,7 +20,7 @@ from fanfold.apps.extract.template.dialect import answer_schema
 from fanfold.apps.extract.template.fields import ASK, Field, Template
 from fanfold.apps.extract.template.groups import Group, groups
 from fanfold.model.text.sentences import say as say_of_engine
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 
 CUT_OFF = str(say_of_engine("answer_cut_off"))
 MOST_ROWS = 1_000

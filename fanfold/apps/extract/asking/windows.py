@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fanfold.apps.extract.documents.document import Document, Line
-from fanfold.model.values.tokens import guessed_tokens
+from fanfold.model.values.token_estimate import guessed_tokens
 
 SHARE = 0.6
 """Largest share of the model's context for the document: the token estimate may be too low, and the answer needs room."""

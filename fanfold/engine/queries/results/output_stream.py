@@ -12,7 +12,7 @@ from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values.decoding import PLAIN, Reading
 from fanfold.store.store import Store, Transaction
-from fanfold.store.streams.database import EmittedPiece, NewestAttempt
+from fanfold.store.streams.in_database import EmittedPiece, NewestAttempt
 
 LOOK_SECONDS = 0.5
 """How long pieces are taken from Redis alone: then the database is asked again who holds the lease and which item is next."""
@@ -20,7 +20,7 @@ LIVE_POLL_SECONDS = 0.05
 """Pause between two reads of Redis, which cost it next to nothing."""
 
 
-class Placed(NamedTuple):
+class PlacedPiece(NamedTuple):
     """A piece, and the place after which a later reader can continue."""
 
     key: str
@@ -53,7 +53,7 @@ class OutputStream:
         """The next (key, value) pairs; empty if there are none yet."""
         return [(piece.key, piece.value) for piece in self.next_placed()]
 
-    def next_placed(self) -> list[Placed]:
+    def next_placed(self) -> list[PlacedPiece]:
         """The next pieces with their places; empty if there are none yet.
 
         When following, pieces after a running item are held back: its own next pieces come first. The open items of a task
@@ -71,7 +71,7 @@ class OutputStream:
         is_live = self._live is not None and self._live.works and self._running is not None
         return min(seconds, LIVE_POLL_SECONDS) if is_live else seconds
 
-    def _from_database(self) -> list[Placed]:
+    def _from_database(self) -> list[PlacedPiece]:
         self._looked_at = time.monotonic()
         with self._store.read() as tx:
             current = tx.tasks.get(self._number)
@@ -112,13 +112,13 @@ class OutputStream:
             self._last = taken[-1]
         return taken, self._looked_at < 0
 
-    def _placed(self, pieces: list[EmittedPiece]) -> list[Placed]:
+    def _placed(self, pieces: list[EmittedPiece]) -> list[PlacedPiece]:
         return [
-            Placed(piece.key, self._store.unfold(piece.body, self._reading), ".".join(map(str, piece[:3])))
+            PlacedPiece(piece.key, self._store.unfold(piece.body, self._reading), ".".join(map(str, piece[:3])))
             for piece in pieces
         ]
 
-    def _began_again(self, tx: Transaction) -> list[Placed]:
+    def _began_again(self, tx: Transaction) -> list[PlacedPiece]:
         """A mark, once, if the item whose pieces came last has a new attempt: its earlier pieces no longer count."""
         if self._last is None:
             return []
@@ -127,7 +127,7 @@ class OutputStream:
             return []
         before, self._last = self._last, self._last._replace(lease=lease, position=-1)
         place = f"{before.item}.{lease}.-1"
-        return [Placed(before.key, BEGAN_AGAIN, place)] if before.position >= 0 else []
+        return [PlacedPiece(before.key, BEGAN_AGAIN, place)] if before.position >= 0 else []
 
 
 def _place(store: Store, row: TaskRow, text: str) -> EmittedPiece:

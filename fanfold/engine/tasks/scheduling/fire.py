@@ -49,7 +49,7 @@ def fire_due(store: Store, pipelines: Pipelines, actor: str) -> int:
 
 
 @dataclass(frozen=True)
-class Within:
+class FiringPart:
     """What a submission does in its own transaction: ``admit`` says whether it may happen, ``note`` records it."""
 
     admit: Callable[[Transaction], bool]
@@ -161,7 +161,7 @@ class _Firing:
             key=key,
             owner=seen.owner,
             actor=f"schedule {seen.name}"[:100],
-            within=Within(admit, note),
+            within=FiringPart(admit, note),
         )
 
 
@@ -175,6 +175,10 @@ def run_now(store: Store, pipeline: Pipeline, seen: ScheduleRow, actor: str) -> 
                 tx.schedules.note(seen.number, moment, RunOutcome.SUBMITTED, actor, task_id=task_id)
 
         wanted = replace(
-            restored(seen.wanted), inputs=inputs, owner=seen.owner, actor=actor, within=Within(lambda _tx: True, note)
+            restored(seen.wanted),
+            inputs=inputs,
+            owner=seen.owner,
+            actor=actor,
+            within=FiringPart(lambda _tx: True, note),
         )
         return submit_or_find(store, pipeline, wanted).row

@@ -67,7 +67,7 @@ def _named(option: tuple[Any, Any]) -> str:
     return str(option[0])
 
 
-class Described:
+class SubmissionDigest:
     """Fingerprint of a submission: equal if pipeline, options, items and the content of the inputs are equal."""
 
     def __init__(self, pipeline: str, options: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Described:
         return digest.hexdigest()
 
 
-def describe(described: Described, inputs: Sequence[Any]) -> None:
+def describe(described: SubmissionDigest, inputs: Sequence[Any]) -> None:
     """Add inputs to the fingerprint without storing them."""
     for value in inputs:
         if isinstance(value, Path | Upload):
@@ -104,7 +104,7 @@ def describe(described: Described, inputs: Sequence[Any]) -> None:
 
 
 def copy_in(
-    store: Store, task_id: str, inputs: Sequence[Any], files: list[File], described: Described | None = None
+    store: Store, task_id: str, inputs: Sequence[Any], files: list[File], described: SubmissionDigest | None = None
 ) -> list[Any]:
     """Inputs as stored with the task; each blob written for them is added to ``files`` at once.
 

@@ -18,7 +18,7 @@ from fanfold.engine.tasks.moving.advance import make_items
 from fanfold.engine.tasks.moving.transitions import described, record
 from fanfold.engine.tasks.steering.gate_answers import check_straight_through
 from fanfold.engine.tasks.submitting import inputs as given
-from fanfold.engine.tasks.submitting.inputs import Described
+from fanfold.engine.tasks.submitting.inputs import SubmissionDigest
 from fanfold.engine.tasks.submitting.option_checks import check_options, check_types
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission, start_time
 from fanfold.engine.tasks.submitting.submission import checked as checked_submission
@@ -147,7 +147,7 @@ class Making:
 
     def prepare(self, checked: list[Any], usable: list[Any]) -> dict[str, Any]:
         """Write the blobs and take the items; returns the row to be written."""
-        described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
+        described = None if self.wanted.key is None else SubmissionDigest(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
             self._take_items(self.wanted.items, digest=described is not None)
         is_same = usable == checked
@@ -306,7 +306,7 @@ def _by_key(store: Store, wanted: Submission) -> TaskRow | None:
 
 def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> str:
     """The fingerprint of a submission; nothing is stored."""
-    known = Described(pipeline.name, wanted.options)
+    known = SubmissionDigest(pipeline.name, wanted.options)
     given.describe(known, checked)
     digest = None
     if wanted.items is not None:

@@ -28,7 +28,7 @@ AT_ONCE = 200
 """Most tasks that one transaction writes."""
 
 
-class Prepared(NamedTuple):
+class PreparedSubmission(NamedTuple):
     """A submission whose files are stored, and the row to be written."""
 
     position: int
@@ -84,12 +84,12 @@ def submit_many(store: Store, pipeline: Pipeline, wanted: Sequence[Submission]) 
         return [_alone(store, pipeline, one) for one in wanted]
     found: list[TaskRow | Exception | None] = [None] * len(wanted)
     with ExitStack() as used:
-        prepared: list[Prepared] = []
+        prepared: list[PreparedSubmission] = []
         for position, one in enumerate(wanted):
             try:
                 made, values = _prepared(store, pipeline, one, used)
                 if made.new_items.fits_one_chunk:
-                    prepared.append(Prepared(position, made, values))
+                    prepared.append(PreparedSubmission(position, made, values))
                 else:
                     made.remove_blobs()
             except (OSError, FanfoldError, HandlerError, ValueError) as problem:

@@ -13,7 +13,7 @@ from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.threads import Threads
-from fanfold.engine.worker.attempt.time_limit import Held
+from fanfold.engine.worker.attempt.time_limit import TimeHold
 from fanfold.engine.worker.attempt.unstopped import UnstoppedHandlers
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import Unguarded, is_reachable
@@ -124,7 +124,7 @@ class Caller:
         """Run a plain function in a child process; at most as many at once as there are cores, or as the settings say."""
 
         def run() -> Any:
-            with Held(call.time) as held:
+            with TimeHold(call.time) as held:
                 return child.run(function, arguments, named, held.release, partial(self._ask_for_time, call))
 
         async with self._functions:

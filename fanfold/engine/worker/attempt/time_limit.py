@@ -86,13 +86,13 @@ class TimeLimit:
         return due is not None and due <= now
 
 
-class Held:
+class TimeHold:
     """Stops the time of an attempt until it is released, or until the end of the block."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit: TimeLimit | None = limit
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> TimeHold:
         assert self._limit is not None
         self._limit.hold()
         return self

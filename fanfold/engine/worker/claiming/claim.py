@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
-from fanfold.engine.worker.claiming.batches import into_calls
 from fanfold.engine.worker.claiming.candidates import Candidates, Known
-from fanfold.engine.worker.claiming.fairness import Level
+from fanfold.engine.worker.claiming.fairness import PriorityLevel
+from fanfold.engine.worker.claiming.handler_batches import into_calls
 from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.claiming.suspects import SparingClaim
 from fanfold.errors import BadPipeline
@@ -51,7 +51,7 @@ class Claimer:
         """Items that may still be claimed in stages with such a limit."""
         self._per_call: dict[int, int] = {}
         """Items to claim per call of a batch handler, for tasks whose items need small batches."""
-        self._levels: dict[int, Level] = {}
+        self._levels: dict[int, PriorityLevel] = {}
         self._cursors: dict[int, int] = {}
         self._rewound_at: dict[int, float] = {}
         self._rows: OrderedDict[int, TaskRow] = OrderedDict()
@@ -165,7 +165,7 @@ class Claimer:
         """Claim for the tasks of one priority until no room or no work is left."""
         level = self._levels.get(priority)
         if level is None:
-            level = self._levels[priority] = Level(self.store.settings.weights)
+            level = self._levels[priority] = PriorityLevel(self.store.settings.weights)
         waiting = set(tasks)
         while waiting and room.free > 0:
             waiting = {ready for ready in waiting if left[ready.pipeline, ready.stage] > 0 and self._admits(ready)}

@@ -92,7 +92,7 @@ class WaitingLine(Generic[Key]):
         self._closed.add(key)
 
 
-class Level:
+class PriorityLevel:
     """One priority: a line of owners, and a line of tasks for each owner."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:

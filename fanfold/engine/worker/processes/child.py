@@ -27,7 +27,7 @@ from fanfold.engine.worker.processes.told_clock import ToldClock
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
 from fanfold.model import importing
 from fanfold.model.item import Claimed
-from fanfold.model.money.questions import Clock
+from fanfold.model.money.questions import AttemptClock
 from fanfold.model.pipelines.pipeline import FunctionPipeline, Pipeline, Stage, TaskFunction
 from fanfold.model.shortage import shortage
 from fanfold.model.task import TaskRow
@@ -182,7 +182,9 @@ def _store(settings: Settings) -> Any:
     return Store(settings)
 
 
-def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None], clock: Clock) -> Ended:
+def _settlement(
+    open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None], clock: AttemptClock
+) -> Ended:
     """How the attempt ended. Errors before the handler is called belong to its stage or to the database."""
     from fanfold.engine.worker.attempt.attempt_result import failed
 
@@ -208,7 +210,7 @@ def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Cal
         return all_failed(error)
 
 
-def _prepared(store: Any, stage: Stage, request: ChildRequest, clock: Clock) -> Callable[[], Ended]:
+def _prepared(store: Any, stage: Stage, request: ChildRequest, clock: AttemptClock) -> Callable[[], Ended]:
     """The handler's call, with everything it needs imported."""
     import asyncio
 

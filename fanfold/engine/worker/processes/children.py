@@ -29,11 +29,11 @@ from fanfold.engine.worker.processes.child import (
 )
 from fanfold.engine.worker.processes.descendants import end_descendants
 from fanfold.engine.worker.processes.main_script import Unguarded, hint, importable_main, main_path
-from fanfold.engine.worker.processes.memory import Allowance
+from fanfold.engine.worker.processes.memory_use import Allowance
 from fanfold.engine.worker.processes.told_clock import HELD
 from fanfold.errors import ChildDied, Temporary
 from fanfold.model.importing import CHILD_NAME, UNGUARDED_EXIT
-from fanfold.model.money.questions import Clock
+from fanfold.model.money.questions import AttemptClock
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.settings import Settings
 
@@ -140,7 +140,7 @@ class Child:
         request: ChildRequest | FunctionRequest,
         begun: Callable[[], None],
         slow: Callable[[], None],
-        clock: Clock | None = None,
+        clock: AttemptClock | None = None,
     ) -> Any:
         packed = pickle.dumps(request)
         with self._lock:
@@ -168,7 +168,7 @@ class Child:
         return answer
 
     def _reply(
-        self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None], clock: Clock | None
+        self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None], clock: AttemptClock | None
     ) -> ChildReply:
         started = time.monotonic()
         if not self._is_ready:
@@ -184,7 +184,7 @@ class Child:
         begun()
         return self._heard(clock)
 
-    def _heard(self, clock: Clock | None) -> ChildReply:
+    def _heard(self, clock: AttemptClock | None) -> ChildReply:
         """The child's reply. Messages before it stop the time of the attempt, or let it run again."""
         while True:
             while not self._wait(WATCH_SECONDS):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from fanfold.engine.client import Client
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.money.credits import Kind as CreditKind
+from fanfold.model.money.credits import EntryKind
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.views.images import pictures_in
@@ -49,7 +49,7 @@ def show(
 def _credits(client: Client, task: Task) -> dict[str, int] | None:
     """What the task costs its owner in credits, and what was refunded; None if nothing was charged."""
     booked = client.credits.entries(task=task.id, limit=1_000)
-    refunded = sum(one.amount for one in booked if one.kind is CreditKind.REFUND)
+    refunded = sum(one.amount for one in booked if one.kind is EntryKind.REFUND)
     return {"cost": -sum(one.amount for one in booked), "refunded": refunded} if booked else None
 
 

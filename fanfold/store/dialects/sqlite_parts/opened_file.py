@@ -80,7 +80,7 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def _connection_class() -> Any:
-    class Connection(sqlite_module().Connection):  # type: ignore[misc]
+    class FileConnection(sqlite_module().Connection):  # type: ignore[misc]
         """A connection that knows its file, the log it writes to, and the index of the log (-shm) it shares."""
 
         path: Path
@@ -94,7 +94,7 @@ def _connection_class() -> Any:
             super().close()
             _CONNECTIONS.discard(self)
 
-    return Connection
+    return FileConnection
 
 
 def is_new(path: Path) -> bool:

@@ -18,7 +18,7 @@ from fanfold.store.database_errors import drop_spoiled
 from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Wishes
 from fanfold.store.dialects.sqlite_parts import opened_file
 from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
-from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
+from fanfold.store.dialects.sqlite_parts.limit_clause import compile_limits_once
 from fanfold.store.dialects.sqlite_parts.opened_file import OpenedFile
 from fanfold.store.dialects.sqlite_parts.sqlite_module import STATEMENTS_KEPT, sqlite_module
 from fanfold.store.dialects.sqlite_parts.versions import Versions

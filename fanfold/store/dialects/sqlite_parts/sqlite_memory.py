@@ -16,7 +16,7 @@ from sqlalchemy import event
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database_errors import drop_spoiled
 from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading
-from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
+from fanfold.store.dialects.sqlite_parts.limit_clause import compile_limits_once
 from fanfold.store.dialects.sqlite_parts.sqlite_module import STATEMENTS_KEPT, sqlite_module
 from fanfold.store.urls import shown
 

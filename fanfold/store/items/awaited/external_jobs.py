@@ -17,7 +17,7 @@ from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import restored
 from fanfold.model.values import serial
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.tables import HELD, RUNNING, externals, item_data, items, workers
@@ -30,7 +30,7 @@ START_SECONDS = 600.0
 class Externals:
     """Verbs on external jobs, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from fanfold.model.awaited.subtask import ParentItem, SubtaskRow
 from fanfold.model.lifecycle import ItemState, TaskState
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.claim import task_is_active
 from fanfold.store.schema.tables import HELD, RUNNING, UNFINISHED, item_data, items, subtasks, tasks
 
@@ -26,7 +26,7 @@ WITH_PARENTS = tasks.outerjoin(PARENTS, PARENTS.c.number == tasks.c.parent)
 class Subtasks:
     """Verbs on subtasks, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

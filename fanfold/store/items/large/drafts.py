@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import remove_all, remove_rows
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits, subtasks
 
@@ -42,7 +42,7 @@ class Draft(NamedTuple):
 class Drafts:
     """Verbs on drafts, inside one transaction. ``token`` identifies the draft's owner."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.bulk import append_rows, remove_all
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import items, reset_items, resets, tasks
 
 REDO, OUTDATE, OVER = "redo", "outdate", "over"
@@ -43,7 +43,7 @@ class Note(NamedTuple):
 class Resets:
     """Verbs on resets, inside one transaction. The caller holds the lock of the task's row."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

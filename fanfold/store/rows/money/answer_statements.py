@@ -6,14 +6,14 @@ from functools import lru_cache
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.tables import answers, items, workers
 
 CACHED_ANSWER = sa.select(answers.c.body).where(answers.c.key == sa.bindparam("wanted"))
 
 
 @lru_cache(maxsize=64)
-def reserve_statement(clock: Clock) -> sa.Executable:
+def reserve_statement(clock: SqlClock) -> sa.Executable:
     """Reserve a question that is neither answered nor reserved, or whose reservation is over."""
     holder = sa.select(items.c.worker).where(items.c.id == sa.bindparam("of", type_=sa.BigInteger)).scalar_subquery()
     asker = sa.bindparam("asker", type_=sa.Text)
@@ -37,7 +37,7 @@ def reserve_statement(clock: Clock) -> sa.Executable:
 
 
 @lru_cache(maxsize=64)
-def keep_statement(clock: Clock) -> sa.Executable:
+def keep_statement(clock: SqlClock) -> sa.Executable:
     """Store an answer, and end the reservation of its question."""
     question, given = (sa.bindparam(name, type_=sa.Text) for name in ("question", "given"))
     new = clock.dialect.insert(answers).values(key=question, body=given, answered_at=clock.now)

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.money.questions import Spending
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.rows.money.answer_statements import CACHED_ANSWER, keep_statement, reserve_statement
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import answers, calls, items
@@ -93,7 +93,7 @@ class LostCall(NamedTuple):
 class Answers:
     """Verbs on cached answers, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -154,7 +154,7 @@ class Answers:
 class Calls:
     """The ledger: every answer that was paid for, and every answer reused from the cache."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -336,7 +336,7 @@ SETTLE_CALL = (
 
 
 @lru_cache(maxsize=64)
-def add_statement(clock: Clock) -> sa.Executable:
+def add_statement(clock: SqlClock) -> sa.Executable:
     """Store calls of the items that still exist."""
     batch = clock.dialect.unfolded(COLUMNS)
     chosen = sa.select(*batch.c, items.c.task, clock.now).join(items, items.c.id == batch.c.item)
@@ -346,7 +346,7 @@ def add_statement(clock: Clock) -> sa.Executable:
 
 
 @lru_cache(maxsize=64)
-def spent_statement(clock: Clock, column: sa.Column[Any]) -> sa.Executable:
+def spent_statement(clock: SqlClock, column: sa.Column[Any]) -> sa.Executable:
     """What each task or item has spent, in the order of the fields of ``Spending``, and its last call."""
     paid = _is_none_of(CACHED, ASKED, NO_ANSWER)
     summed = sa.select(
@@ -368,6 +368,6 @@ def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
 
 
 @lru_cache(maxsize=64)
-def models_statement(clock: Clock) -> sa.Executable:
+def models_statement(clock: SqlClock) -> sa.Executable:
     """Provider and model of calls."""
     return sa.select(calls.c.id, calls.c.provider, calls.c.model).where(clock.dialect.among(calls.c.id))

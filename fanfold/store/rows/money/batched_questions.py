@@ -18,7 +18,7 @@ from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.money.batch import OPEN_MEMBERS, LaneCounts, MemberState
 from fanfold.model.text.sentences import kept, restored
-from fanfold.store.dialects.clock import Clock, UtcTime
+from fanfold.store.dialects.sql_clock import SqlClock, UtcTime
 from fanfold.store.items.locks import lock_items
 from fanfold.store.rows.money.budgets import Budgets, in_lock_order
 from fanfold.store.rows.money.lane_counts import lane_counts
@@ -75,7 +75,7 @@ class MemberRow:
 
 
 @dataclass(frozen=True)
-class Group:
+class QuestionGroup:
     """Questions that can go into one batch, and how long the first and the last of them have waited."""
 
     provider: str
@@ -89,7 +89,7 @@ class Group:
 class BatchedQuestions:
     """Verbs on questions in the batch lane, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
         self._freed: Counter[str] = Counter()
@@ -171,7 +171,7 @@ class BatchedQuestions:
             self.connection.execute(due)
         self.clock.dialect.announce(self.connection)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[QuestionGroup]:
         """The questions that wait for a batch, grouped by what can be sent together."""
         same = batch_members.c.provider, batch_members.c.model, batch_members.c.wanted_by
         ages = (
@@ -179,9 +179,9 @@ class BatchedQuestions:
             self.clock.seconds_since(sa.func.max(batch_members.c.at, type_=UtcTime)),
         )
         found = sa.select(*same, sa.func.count(), *ages).where(COLLECTED).group_by(*same)
-        return [Group(*row) for row in self.connection.execute(found)]
+        return [QuestionGroup(*row) for row in self.connection.execute(found)]
 
-    def waiting(self, group: Group, limit: int) -> list[MemberRow]:
+    def waiting(self, group: QuestionGroup, limit: int) -> list[MemberRow]:
         """Questions of a group to send, oldest first: one for each key, and none whose key is in a batch already."""
         twin = batch_members.alias("twin")
         sent = sa.select(twin.c.id).where(twin.c.key == batch_members.c.key, twin.c.state == MemberState.SENT.value)
@@ -343,7 +343,7 @@ class BatchedQuestions:
         return lane_counts(self.connection, self.clock, of_tasks)
 
 
-def _of_group(group: Group) -> tuple[sa.ColumnElement[bool], ...]:
+def _of_group(group: QuestionGroup) -> tuple[sa.ColumnElement[bool], ...]:
     wanted = batch_members.c.wanted_by
     same = wanted.is_(None) if group.wanted_by is None else wanted == group.wanted_by
     return batch_members.c.provider == group.provider, batch_members.c.model == group.model, same

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import sources, targets
 from fanfold.model.money.batch import BATCH_MOVES, OPEN_BATCHES, UNREGISTERED, Batch, BatchState, MemberState
 from fanfold.model.text.sentences import kept, restored
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.rows.money.answers import ASKED, CACHED, NO_ANSWER
-from fanfold.store.rows.money.batched_questions import Group, MemberRow
+from fanfold.store.rows.money.batched_questions import MemberRow, QuestionGroup
 from fanfold.store.schema.money.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
 from fanfold.store.schema.tables import calls, tasks, workers
 
@@ -57,7 +57,7 @@ class BatchRow:
 class Batches:
     """Verbs on batches, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -89,7 +89,9 @@ class Batches:
         found = sa.select(sa.func.count(calls.c.task.distinct())).where(mine, calls.c.outcome.not_in(open_ones))
         return self.connection.execute(found).scalar_one() >= len(of_tasks)
 
-    def begin(self, name: str, group: Group, members: Sequence[MemberRow], worker: str, seconds: float) -> int | None:
+    def begin(
+        self, name: str, group: QuestionGroup, members: Sequence[MemberRow], worker: str, seconds: float
+    ) -> int | None:
         """Create a batch of questions, held by a worker; None if another worker has taken one of them.
 
         From here on the questions count as sent. After a crash, the batch's name shows whether the service has them.

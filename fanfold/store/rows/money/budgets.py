@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.money.budget_tables import budgets
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import calls
@@ -65,7 +65,7 @@ def in_lock_order(scopes: Iterable[str]) -> list[str]:
 class Budgets:
     """Verbs on budgets, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -116,7 +116,7 @@ class Budgets:
 
 
 @lru_cache(maxsize=64)
-def _reserve(clock: Clock) -> sa.Update:
+def _reserve(clock: SqlClock) -> sa.Update:
     amount = sa.bindparam("amount", type_=AMOUNT)
     until = clock.after(sa.bindparam("seconds", type_=sa.Float()))
     used = budgets.c.spent + budgets.c.unknown + budgets.c.reserved

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.money.batch import BATCH
 from fanfold.model.money.costs import CostRow
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.rows.money.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, RETRY, is_lost
 from fanfold.store.schema.tables import calls, items, tasks
 
@@ -34,10 +34,10 @@ class ItemCost:
     stage: str = ""
 
 
-class Costs:
+class CostSums:
     """Sums over the ledger, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

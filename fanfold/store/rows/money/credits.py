@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.model.money.credits import Kind
+from fanfold.model.money.credits import EntryKind
 from fanfold.model.text.sentences import kept, restored
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.money.credit_tables import credit_accounts, credit_entries
 
 AT_ONCE = 1_000
@@ -36,7 +36,7 @@ class NewEntry(NamedTuple):
     """An entry to be added; charges are negative."""
 
     owner: str
-    kind: Kind
+    kind: EntryKind
     amount: int
     task: str
     item: str
@@ -89,10 +89,10 @@ def _entry(row: Any) -> EntryRow:
     return entry._replace(reason=restored(entry.reason, sentence))
 
 
-class Credits:
+class StoredCredits:
     """Verbs on credits, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -150,9 +150,9 @@ class Credits:
         latest: dict[str, tuple[int, int]] = {}
         refunded: set[tuple[str, int]] = set()
         for item, kind, generation, amount in self.connection.execute(own.where(credit_entries.c.task == task)):
-            if kind == Kind.REFUND:
+            if kind == EntryKind.REFUND:
                 refunded.add((item, generation))
-            elif kind == Kind.CHARGE and generation >= latest.get(item, (-1, 0))[0]:
+            elif kind == EntryKind.CHARGE and generation >= latest.get(item, (-1, 0))[0]:
                 latest[item] = (generation, -amount)
         return [
             Unit(item, generation, amount, (item, generation) in refunded)
@@ -171,7 +171,7 @@ class Credits:
             wanted = wanted.where(credit_entries.c.id < before)
         return [_entry(row) for row in self.connection.execute(wanted)]
 
-    def find(self, task: str, item: str, kind: Kind, generation: int) -> EntryRow | None:
+    def find(self, task: str, item: str, kind: EntryKind, generation: int) -> EntryRow | None:
         """The entry with this key, if there is one."""
         key = sa.and_(
             credit_entries.c.task == task,

@@ -9,14 +9,14 @@ import sqlalchemy as sa
 
 from fanfold.model.money.batch import BatchState, LaneCounts
 from fanfold.model.text.sentences import restored
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.money.batch_tables import OPEN_BATCH, SENT, batch_members, batches
 
 MOST_TROUBLED = 100
 """Most batches with trouble that are looked at for one view."""
 
 
-def lane_counts(connection: sa.Connection, clock: Clock, of_tasks: Sequence[int]) -> dict[int, LaneCounts]:
+def lane_counts(connection: sa.Connection, clock: SqlClock, of_tasks: Sequence[int]) -> dict[int, LaneCounts]:
     """How many questions of each task are in the lane; tasks without any are left out."""
     is_sending = sa.and_(SENT, batches.c.state == BatchState.SENDING.value)
     state = sa.case((is_sending, "sending"), else_=batch_members.c.state).label("state")

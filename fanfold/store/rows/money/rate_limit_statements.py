@@ -20,7 +20,7 @@ from fanfold.model.money.rate_limits import (
     SOON_SECONDS,
     Dimension,
 )
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.money.limit_tables import rate_limit_holders as holders
 from fanfold.store.schema.money.limit_tables import rate_limits as limits
 
@@ -41,7 +41,7 @@ def _larger(one: Any, other: Any) -> sa.ColumnElement[float]:
 
 
 @lru_cache(maxsize=32)
-def take_statement(clock: Clock, is_day: bool) -> sa.Update:
+def take_statement(clock: SqlClock, is_day: bool) -> sa.Update:
     """Refill and take, in one UPDATE, so that concurrent statements see each other's result."""
     given_back, least, wanted = _number("given_back"), _number("least"), _number("wanted")
     zero = sa.literal_column("0.0", sa.Float())
@@ -72,7 +72,7 @@ def take_statement(clock: Clock, is_day: bool) -> sa.Update:
     return taken.returning(limits.c.granted, limits.c.level)
 
 
-def _sought(clock: Clock, passed: Any, is_short: Any) -> dict[str, Any]:
+def _sought(clock: SqlClock, passed: Any, is_short: Any) -> dict[str, Any]:
     """Raise a rate that is found by trying, if calls want more than it gives: faster, the longer no call was refused."""
     zero = sa.literal_column("0.0", sa.Float())
     is_sought = sa.and_(limits.c.configured.is_(None), limits.c.learned.is_(None), limits.c.closed_until.is_not(None))
@@ -84,7 +84,7 @@ def _sought(clock: Clock, passed: Any, is_short: Any) -> dict[str, Any]:
     return {"rate": sa.case((grows, more), else_=limits.c.rate), "burst": burst}
 
 
-def lowered(clock: Clock, made: Any, seconds: float, ago: float, speed: float) -> Any:
+def lowered(clock: SqlClock, made: Any, seconds: float, ago: float, speed: float) -> Any:
     """Insert a rate to be found by trying, or lower it if it exists and the refused call was sent after the key last opened."""
     is_new = sa.or_(limits.c.closed_until.is_(None), limits.c.closed_until <= clock.before(ago))
     is_soon = clock.seconds_since(limits.c.closed_until) < SOON_SECONDS
@@ -97,7 +97,7 @@ def lowered(clock: Clock, made: Any, seconds: float, ago: float, speed: float) -
 
 
 @lru_cache(maxsize=16)
-def grow_statement(clock: Clock) -> sa.Update:
+def grow_statement(clock: SqlClock) -> sa.Update:
     """Allow one more call in flight after as many successful answers as there may be calls in flight."""
     clean = limits.c.clean + sa.bindparam("clean_answers", type_=sa.Integer())
     is_window = clean >= limits.c.level
@@ -111,7 +111,7 @@ def grow_statement(clock: Clock) -> sa.Update:
 
 
 @lru_cache(maxsize=16)
-def hold_statement(clock: Clock, seconds: float) -> sa.Insert:
+def hold_statement(clock: SqlClock, seconds: float) -> sa.Insert:
     """Calls in flight for one process: what it wants, limited to what the other processes leave."""
     mine, busy = sa.bindparam("mine", type_=sa.String()), sa.bindparam("busy", type_=sa.Integer())
     wanted, cap = sa.bindparam("wanted", type_=sa.Integer()), sa.bindparam("cap", type_=sa.Integer())
@@ -128,7 +128,7 @@ def hold_statement(clock: Clock, seconds: float) -> sa.Insert:
 
 
 @lru_cache(maxsize=16)
-def crowd_statement(clock: Clock) -> sa.Select[Any]:
+def crowd_statement(clock: SqlClock) -> sa.Select[Any]:
     """How many other processes use a key, and how many of them have waiting calls."""
     waits = sa.case((holders.c.waiting > 0, 1), else_=0)
     chosen = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(waits), 0)).select_from(holders)
@@ -137,7 +137,7 @@ def crowd_statement(clock: Clock) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def levels_statement(clock: Clock) -> sa.Select[Any]:
+def levels_statement(clock: SqlClock) -> sa.Select[Any]:
     """Every dimension of a key, refilled to now."""
     passed = _larger(clock.seconds_since(limits.c.updated_at), sa.literal_column("0.0", sa.Float()))
     level = _smaller(limits.c.level + limits.c.rate * passed, limits.c.burst)
@@ -147,7 +147,7 @@ def levels_statement(clock: Clock) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def refuse_statement(clock: Clock) -> sa.Update:
+def refuse_statement(clock: SqlClock) -> sa.Update:
     """Close a key for at least the given seconds from now."""
     until = clock.after(_number("seconds"))
     is_longer = sa.or_(limits.c.closed_until.is_(None), limits.c.closed_until < until)

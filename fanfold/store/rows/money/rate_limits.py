@@ -21,7 +21,7 @@ from fanfold.model.money.rate_limits import (
     pace,
     shown_size,
 )
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.rows.money.rate_limit_statements import (
     crowd_statement,
     grow_statement,
@@ -56,7 +56,7 @@ class Crowd(NamedTuple):
 class RateLimits:
     """Verbs on rate limits, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

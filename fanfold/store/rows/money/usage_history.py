@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.schema.money.budget_tables import usage_history
 from fanfold.store.schema.statements import run
 
@@ -24,7 +24,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
 }
 
 
-class Bucket(NamedTuple):
+class UsageBucket(NamedTuple):
     """Summed calls of about the same cost."""
 
     bucket: int
@@ -38,7 +38,7 @@ class Bucket(NamedTuple):
 class UsageHistory:
     """Verbs on the history of usage, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 
@@ -47,7 +47,7 @@ class UsageHistory:
         if rows:
             run(self.connection, _add(self.clock), {"rows": sorted(rows, key=lambda row: [row[name] for name in KEYS])})
 
-    def of(self, pipeline: str, provider: str, model: str) -> list[Bucket]:
+    def of(self, pipeline: str, provider: str, model: str) -> list[UsageBucket]:
         """The buckets of a pipeline and model, cheapest first."""
         mine = sa.and_(
             usage_history.c.pipeline == pipeline,
@@ -56,21 +56,21 @@ class UsageHistory:
         )
         return self._summed(mine)
 
-    def of_model(self, provider: str, model: str) -> list[Bucket]:
+    def of_model(self, provider: str, model: str) -> list[UsageBucket]:
         """The buckets of a model over all pipelines."""
         return self._summed(
             sa.and_(usage_history.c.provider == provider, usage_history.c.model == model[:200]),
         )
 
-    def _summed(self, chosen: sa.ColumnElement[bool]) -> list[Bucket]:
+    def _summed(self, chosen: sa.ColumnElement[bool]) -> list[UsageBucket]:
         sums = [sa.func.sum(usage_history.c[name]).label(name) for name in SUMS]
         found = sa.select(usage_history.c.bucket, *sums).where(chosen).group_by(usage_history.c.bucket)
         rows = self.connection.execute(found.order_by(usage_history.c.bucket))
-        return [Bucket(row.bucket, *(int(row._mapping[name]) for name in SUMS)) for row in rows]
+        return [UsageBucket(row.bucket, *(int(row._mapping[name]) for name in SUMS)) for row in rows]
 
 
 @lru_cache(maxsize=64)
-def _add(clock: Clock) -> sa.Insert:
+def _add(clock: SqlClock) -> sa.Insert:
     batch = clock.dialect.unfolded(COLUMNS)
     # Without a WHERE, SQLite would read ON CONFLICT after a SELECT as a join.
     chosen = sa.select(*batch.c).where(sa.true()).order_by(*(batch.c[name] for name in KEYS))

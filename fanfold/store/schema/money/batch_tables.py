@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
 
 from fanfold.model.money.batch import OPEN_BATCHES, BatchState, MemberState
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import COUNTED_UP, Number
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.constraints import listed
 from fanfold.store.schema.metadata import metadata
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, Column, Integer, String, Table
 
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import Number
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.tables import metadata
 
 budgets = Table(

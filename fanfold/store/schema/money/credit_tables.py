@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Integer, String, Table, Text, UniqueConstraint
 
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import COUNTED_UP, Number
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.metadata import metadata
 
 credit_accounts = Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, Integer, String, Table
 
-from fanfold.store.dialects.clock import UtcTime
+from fanfold.store.dialects.sql_clock import UtcTime
 from fanfold.store.schema.tables import metadata
 
 __all__ = ["metadata", "rate_limit_holders", "rate_limits"]

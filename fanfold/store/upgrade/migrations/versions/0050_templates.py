@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from fanfold.store.dialects.clock import UtcTime
+from fanfold.store.dialects.sql_clock import UtcTime
 
 revision = "0050"
 down_revision = "0045"

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import COUNTED_UP
+from fanfold.store.dialects.sql_clock import UtcTime
 
 revision = "0100"
 down_revision = "0092"

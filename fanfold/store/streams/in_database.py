@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import put_rows
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_of
 from fanfold.store.schema.tables import emissions, items
 
@@ -39,7 +39,7 @@ class NewestAttempt(NamedTuple):
 class Streams:
     """Verbs on streamed output, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sa.Connection, clock: SqlClock) -> None:
         self.connection = connection
         self.clock = clock
 

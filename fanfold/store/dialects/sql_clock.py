@@ -43,7 +43,7 @@ def host_time() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
-class Clock(ABC):
+class SqlClock(ABC):
     """The current time and times near it, as SQL expressions for one database."""
 
     dialect: Dialect

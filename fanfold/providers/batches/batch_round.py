@@ -15,20 +15,20 @@ from typing import Any
 from fanfold.errors import BadInput
 from fanfold.model.money.batch import UNREGISTERED, BatchState
 from fanfold.model.text.sentences import say
+from fanfold.providers.batches.batch_end import PAGE, BatchEnd
 from fanfold.providers.batches.batch_service import (
     TOO_MANY_TOKENS,
     BatchStatus,
     BatchTaken,
-    Connection,
+    ProviderConnection,
     connect_batches,
 )
 from fanfold.providers.batches.deliver import Delivery
-from fanfold.providers.batches.ending import PAGE, Ending
 from fanfold.providers.batches.request_file import page_of, write_requests
 from fanfold.providers.batches.trial import passes_trial
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
-from fanfold.store.rows.money.batched_questions import Group, MemberRow
+from fanfold.store.rows.money.batched_questions import MemberRow, QuestionGroup
 from fanfold.store.rows.money.batches import BatchRow
 from fanfold.store.store import Store, Transaction
 
@@ -49,12 +49,12 @@ SLOWER = ((5, 1.0), (20, 5.0))
 SLOWEST = 15.0
 
 
-async def carry(store: Store, worker: str) -> None:
+async def run_round(store: Store, worker: str) -> None:
     """Do what is due now."""
-    await Carrier(store, worker).run()
+    await BatchRound(store, worker).run()
 
 
-class Carrier:
+class BatchRound:
     """One round of one worker through everything that is due."""
 
     def __init__(self, store: Store, worker: str) -> None:
@@ -62,7 +62,7 @@ class Carrier:
         self.worker = worker
         self.hold_seconds = UNREGISTERED_SECONDS if worker.startswith(UNREGISTERED) else HOLD_SECONDS
         self.providers = load()
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, ProviderConnection] = {}
 
     async def run(self) -> None:
         """Make batches of the collected questions, then do the next step of each batch that is due."""
@@ -83,12 +83,12 @@ class Carrier:
             for connection in self._connections.values():
                 await connection.live.close()
 
-    def _connection(self, provider: Provider) -> Connection:
+    def _connection(self, provider: Provider) -> ProviderConnection:
         if provider.name not in self._connections:
             self._connections[provider.name] = connect_batches(provider)
         return self._connections[provider.name]
 
-    def _is_ready(self, group: Group) -> bool:
+    def _is_ready(self, group: QuestionGroup) -> bool:
         """Whether to make a batch: it is full, no more questions come, or the first has waited long enough.
 
         False if the provider is not configured here, or has no key.
@@ -100,7 +100,7 @@ class Carrier:
         is_quiet = group.newest_seconds >= settings.batch_quiet_seconds
         return is_full or is_quiet or group.oldest_seconds >= settings.batch_age_seconds
 
-    async def _begin(self, group: Group) -> None:
+    async def _begin(self, group: QuestionGroup) -> None:
         """Make a batch of as many questions as fit. Its first step will send it."""
         connection = self._connection(self.providers[group.provider])
         members = self._fitting(group, connection)
@@ -120,7 +120,7 @@ class Carrier:
             return
         log.info("[%s] %d questions for %s:%s", name, len(members), group.provider, group.model)
 
-    def _fitting(self, group: Group, connection: Connection) -> list[MemberRow]:
+    def _fitting(self, group: QuestionGroup, connection: ProviderConnection) -> list[MemberRow]:
         """The first questions of a group, up to the limits of the service."""
         limits, provider = connection.batches.limits, self.providers[group.provider]
         with self.store.read() as tx:
@@ -177,11 +177,11 @@ class Carrier:
     def _lose(self, batch: BatchRow, trouble: ServiceTrouble) -> None:
         """End a batch that the service no longer has. Its questions without an answer count as possibly paid."""
         self._move(batch, "fetch", free=False)
-        ending = Ending(self.store, self.worker, batch)
+        ending = BatchEnd(self.store, self.worker, batch)
         ending.give_up(self.providers[batch.provider])
         ending.close("end", reason=say("batch_lost", why=trouble.message))
 
-    async def _stepped(self, batch: BatchRow, connection: Connection) -> None:
+    async def _stepped(self, batch: BatchRow, connection: ProviderConnection) -> None:
         if batch.state is BatchState.SENDING:
             await self._send(batch, connection)
         elif batch.state is BatchState.RUNNING:
@@ -195,7 +195,7 @@ class Carrier:
     def _move(self, batch: BatchRow, verb: str, **values: Any) -> bool:
         return self.store.transact(lambda tx: tx.batches.move(batch.id, self.worker, verb, **values))
 
-    async def _send(self, batch: BatchRow, connection: Connection) -> None:
+    async def _send(self, batch: BatchRow, connection: ProviderConnection) -> None:
         """Create the batch at the service, unless it is there already."""
         poll = self.store.settings.batch_poll_seconds
         if batch.intended_at is not None:
@@ -230,7 +230,7 @@ class Carrier:
         if not self.store.transact(lambda tx: tx.batches.note_intent(batch.id, self.worker, questions)):
             raise BatchTaken
 
-    async def _cancel_second(self, batch: BatchRow, job: str, connection: Connection) -> None:
+    async def _cancel_second(self, batch: BatchRow, job: str, connection: ProviderConnection) -> None:
         """Cancel a batch that was created after another worker had taken over, so that nothing is paid for twice.
 
         This process must have slept for a minute between ``_intend`` and its request. If the other worker has found this very
@@ -242,14 +242,14 @@ class Carrier:
         log.warning("[%s] Another worker has sent the batch: cancelling the second one, %s", batch.name, job)
         await connection.batches.cancel(job)
 
-    async def _withdraw(self, batch: BatchRow, connection: Connection) -> None:
+    async def _withdraw(self, batch: BatchRow, connection: ProviderConnection) -> None:
         """Close a batch that was not sent: nobody wants its answers any more."""
-        ending = Ending(self.store, self.worker, batch)
+        ending = BatchEnd(self.store, self.worker, batch)
         ending.give_back("end")
         await self._remove(batch, connection)
         ending.close("end")
 
-    async def _not_created(self, batch: BatchRow, trouble: ServiceTrouble, connection: Connection) -> None:
+    async def _not_created(self, batch: BatchRow, trouble: ServiceTrouble, connection: ProviderConnection) -> None:
         """The service did not accept the batch. Search for it if that is uncertain, fail it if it was refused, else try later."""
         if trouble.unknown:
             self._change(batch, seconds=AGAIN_SECONDS, reason=trouble.message)
@@ -260,7 +260,7 @@ class Carrier:
             wait = max(self.store.settings.batch_poll_seconds, trouble.after or 0.0)
             self._change(batch, seconds=wait, intended_at=None, reason=trouble.message)
 
-    async def _look(self, batch: BatchRow, connection: Connection) -> None:
+    async def _look(self, batch: BatchRow, connection: ProviderConnection) -> None:
         assert batch.job is not None
         if batch.cancel_at is not None:
             await connection.batches.cancel(batch.job)
@@ -276,9 +276,9 @@ class Carrier:
         if self._move(batch, "fetch", free=False, **counted):
             await self._fetch(batch, connection)
 
-    async def _fetch(self, batch: BatchRow, connection: Connection) -> None:
+    async def _fetch(self, batch: BatchRow, connection: ProviderConnection) -> None:
         """Read the results and settle the questions. Those without a result go into the next batch, or are asked live."""
-        ending = Ending(self.store, self.worker, batch)
+        ending = BatchEnd(self.store, self.worker, batch)
         if batch.read_at is None:
             if not await self._read(batch, connection):
                 return
@@ -287,7 +287,7 @@ class Carrier:
         await self._remove(batch, connection)
         ending.close("end")
 
-    async def _read(self, batch: BatchRow, connection: Connection) -> bool:
+    async def _read(self, batch: BatchRow, connection: ProviderConnection) -> bool:
         """Write the outcome of each question; False if another worker has taken the batch over."""
         assert batch.job is not None
         delivery = Delivery(self.store, self.providers[batch.provider], batch)
@@ -306,9 +306,9 @@ class Carrier:
             self.store.transact(lambda tx: tx.batches.take(batch.id, self.worker, self.hold_seconds, lease)) is not None
         )
 
-    async def _fail(self, batch: BatchRow, status: BatchStatus, connection: Connection) -> None:
+    async def _fail(self, batch: BatchRow, status: BatchStatus, connection: ProviderConnection) -> None:
         """The service refused the batch. If it was only too large, its questions go into smaller batches."""
-        ending = Ending(self.store, self.worker, batch)
+        ending = BatchEnd(self.store, self.worker, batch)
         if status.code != TOO_MANY_TOKENS:
             while members := page_of(self.store, batch, 0):
                 ending.refuse(members, status)
@@ -316,7 +316,7 @@ class Carrier:
         await self._remove(batch, connection)
         ending.close("refuse", reason=status.refusal, code=status.code)
 
-    async def _remove(self, batch: BatchRow, connection: Connection) -> None:
+    async def _remove(self, batch: BatchRow, connection: ProviderConnection) -> None:
         """Delete what the service stores of a batch. Before the batch is closed, so that a crash in between loses no file."""
         try:
             await connection.batches.remove(batch.name, batch.job)

@@ -25,7 +25,7 @@ PAGE = 200
 """Number of questions that are read or settled in one transaction."""
 
 
-class Ending:
+class BatchEnd:
     """The last steps of one batch; each raises BatchTaken if another worker has taken the batch over."""
 
     def __init__(self, store: Store, worker: str, batch: BatchRow) -> None:
