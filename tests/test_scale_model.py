@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import Counter
 
 import pytest
 
 from benchmarks.scale import costs as measured
 from benchmarks.scale.costs import Cost, Costs
 from benchmarks.scale.model import Fleet, Model, Rules
+from benchmarks.scale.server_work import Work, kind_of
+from benchmarks.scale.tables import of_work
 from fanfold.engine.worker.fleet_pace import FleetPace
 
 CHEAP = Cost(0.001, 0.0001, 100.0)
@@ -90,3 +93,22 @@ def test_the_model_has_the_rules_of_the_engine() -> None:
 def test_costs_survive_a_file() -> None:
     """`--costs` writes and reads them."""
     assert measured.load(COSTS.dump()) == COSTS
+
+
+def test_the_statements_of_a_run_are_told_apart_and_their_shares_shown() -> None:
+    found = Work(Counter(), Counter(), Counter(processor=6, WALSync=2), [0, 4])
+    for text, seconds in (
+        ("UPDATE workers SET seen_at = now()", 1.0),
+        ("WITH candidate AS (SELECT id FROM items LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) UPDATE items", 6.0),
+        ("UPDATE items\n SET state = $1", 2.0),
+        ("SELECT version_num FROM alembic_version", 1.0),
+    ):
+        found.calls[kind_of(text)] += 2
+        found.seconds[kind_of(text)] += seconds
+    shown = of_work(found)
+    assert "| claims | 2 | 60% | 3000.0 ms |" in shown
+    assert "| settlements | 2 | 20% | 1000.0 ms |" in shown
+    assert "| heartbeats and registration | 2 | 10% |" in shown
+    assert "| others | 2 | 10% |" in shown
+    assert "processor 3.0, WALSync 1.0" in shown
+    assert "2.0 on average, 4 at most" in shown

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.scale import queries, real_fleet, tables
 from benchmarks.scale.costs import Costs, load, measure
+from benchmarks.scale.server_work import Observer, count_statements
 from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
 from tests.poolers import pooled
@@ -30,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="24 workers and 5 000 items")
     parser.add_argument("--workers", type=int, default=300)
-    parser.add_argument("--processes", type=int, default=10)
+    parser.add_argument("--processes", type=int, default=20)
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--items", type=int, default=2_000_000)
     parser.add_argument("--seconds", type=float, default=0.0, help="how long each handler waits")
@@ -55,6 +56,7 @@ def main() -> None:
         print("Behind PgBouncer:\n\n" + tables.of_costs(pooled_costs))
         run = _fleet(wanted)
         print(tables.of_run(costs, pooled_costs, run, slots=wanted.slots, handler_seconds=wanted.seconds))
+        print(tables.of_work(run.work))
 
 
 def _costs(path: Path | None, *, is_pooled: bool = False) -> Costs:
@@ -85,10 +87,12 @@ def _queries(many: int) -> dict[str, dict[str, tuple[float, float]]]:
 def _fleet(wanted: argparse.Namespace) -> real_fleet.Run:
     clients = wanted.workers * CLIENTS_PER_WORKER + 100
     with _server() as (server, folder), pooled(server, size=POOL, clients=clients) as pooler:
+        count_statements(server)
         url = server.create_database("fleet")
         with _store(_plain(url), folder) as store:
             return real_fleet.run(
-                store, _plain(url), pooler.url(url, pooler="transaction"), folder, workers=wanted.workers,
+                store, _plain(url), pooler.url(url, pooler="transaction"), folder, Observer(_plain(url), pooler),
+                workers=wanted.workers,
                 processes=wanted.processes, slots=wanted.slots, items=wanted.items, seconds=wanted.seconds,
             )  # fmt: skip
 

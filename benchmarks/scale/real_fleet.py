@@ -15,6 +15,7 @@ import psycopg
 
 import fanfold as ff
 from benchmarks.scale.costs import Meter
+from benchmarks.scale.server_work import Observer, Work
 from benchmarks.scale.workload import counting
 from fanfold.engine.worker.loop import Worker
 from fanfold.settings import load
@@ -43,11 +44,13 @@ class Run:
     """Processor seconds of the workers' processes per item."""
     others_cores: float
     """Cores that neither the server nor the workers got: used by other programs, PgBouncer among them."""
+    work: Work
+    """What the server did meanwhile."""
 
 
 def work_in_threads(count: int, slots: int) -> None:
     """In a process of its own: this many workers, each with its own store, until SIGTERM."""
-    workers = []
+    workers, parent = [], os.getppid()
     for number in range(count):
         store = Store.open(load(dict(os.environ), Path.cwd()))
         workers.append(Worker([counting], store=store, concurrency=slots, name=f"w{number}"))
@@ -56,7 +59,11 @@ def work_in_threads(count: int, slots: int) -> None:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     for thread in threads:
         thread.start()
-    over.wait()
+    while not over.wait(LOOK_SECONDS):
+        if os.getppid() != parent:
+            os._exit(
+                1
+            )  # The benchmark was killed, and the server with it. Hundreds of threads would go on asking for it.
     for worker in workers:
         worker.stop()
     for thread in threads:
@@ -64,18 +71,22 @@ def work_in_threads(count: int, slots: int) -> None:
 
 
 def run(
-    store: Store, direct: str, pooled: str, folder: Path, *, workers: int, processes: int, slots: int, items: int,
-    seconds: float,
+    store: Store, direct: str, pooled: str, folder: Path, observer: Observer, *, workers: int, processes: int, slots: int,
+    items: int, seconds: float,
 ) -> Run:  # fmt: skip
     """Start the fleet, wait until it is there, and let it work on one task."""
     client = ff.Client(store=store, pipelines=[counting])
     # A worker of a fleet that is too large for its machine may wait for a processor longer than a usual lease lasts.
     given = {"FANFOLD_DATABASE": pooled, "FANFOLD_DATA": str(folder / "files"), "FANFOLD_LEASE_SECONDS": "120"}
     code = f"from benchmarks.scale.real_fleet import work_in_threads as w; w({workers // processes}, {slots})"
-    fleet = [subprocess.Popen([sys.executable, "-c", code], env=os.environ | given) for _ in range(processes)]
+    fleet: list[subprocess.Popen[bytes]] = []
     try:
-        _until(lambda: len(client.workers()) >= workers // processes * processes, fleet)
-        return _measured(client, direct, fleet, workers // processes * processes, items, seconds)
+        for number in range(1, processes + 1):
+            # One process after the other: if all start at once, they take the processors from each other for minutes.
+            fleet.append(subprocess.Popen([sys.executable, "-c", code], env=os.environ | given))
+            wanted = workers // processes * number
+            _until(lambda wanted=wanted: len(client.workers()) >= wanted, fleet)  # type: ignore[misc]
+        return _measured(client, direct, fleet, observer, workers // processes * processes, items, seconds)
     finally:
         for process in fleet:
             process.terminate()
@@ -84,17 +95,21 @@ def run(
 
 
 def _measured(
-    client: ff.Client, direct: str, fleet: list[subprocess.Popen[bytes]], workers: int, items: int, seconds: float
-) -> Run:
+    client: ff.Client, direct: str, fleet: list[subprocess.Popen[bytes]], observer: Observer, workers: int, items: int,
+    seconds: float,
+) -> Run:  # fmt: skip
     meter, most = Meter(direct), 0
+    observer.begin()
     task = client.submit(counting, items=range(items), options={"seconds": seconds})
     log, processor, workers_used, machine = meter.log(), meter.processor(), _used_by(fleet), _machine_seconds()
     began = time.monotonic()
     while client.get(task.id).state == "active":
         row = meter.connection.execute(b"SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL").fetchone()
         most = max(most, int(row[0]) if row else 0)
+        observer.look()
         _check(fleet)
         time.sleep(LOOK_SECONDS)
+    work = observer.end()
     used, written, elapsed = meter.processor() - processor, meter.log() - log, time.monotonic() - began
     by_workers = _used_by(fleet) - workers_used
     others = max(0.0, (_machine_seconds() - machine - used - by_workers) / elapsed)
@@ -108,7 +123,7 @@ def _measured(
     taken = float(found[2])
     return Run(
         workers, items, taken, used / taken, written / items, most, int(found[1]), int(client.result(task.id)),
-        by_workers / items, others,
+        by_workers / items, others, work,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.scale.costs import Cost, Costs
 from benchmarks.scale.model import Fleet, Model, Outcome, Rules
 from benchmarks.scale.real_fleet import Run
+from benchmarks.scale.server_work import Work
 
 WORKERS = (10, 100, 1_000, 10_000)
 ITEMS = (1, 10_000, 1_000_000, 100_000_000)
@@ -132,6 +133,30 @@ def of_run(costs: Costs, pooled: Costs, run: Run, *, slots: int, handler_seconds
     fleet = f"{run.workers} workers, {run.items:,} items, {run.seconds:.0f} s"
     head = (fleet, "real", "model of this machine", "model of a server alone")
     return "A real run through PgBouncer beside the model.\n\n" + _table(head, rows)
+
+
+def of_work(work: Work) -> str:
+    """What the server of a real run did: elapsed time by kind of statement, and what its connections waited for."""
+    everything, looks = max(sum(work.seconds.values()), 1e-9), max(1, len(work.waiting_clients))
+    rows = [
+        (
+            kind,
+            f"{work.calls[kind]:,}",
+            f"{seconds / everything:.0%}",
+            f"{seconds / max(1, work.calls[kind]) * 1e3:.1f} ms",
+        )
+        for kind, seconds in work.seconds.most_common()
+    ]
+    waits = ", ".join(f"{name} {count / looks:.1f}" for name, count in work.waits.most_common(6))
+    waiting = f"{sum(work.waiting_clients) / looks:.1f} on average, {max(work.waiting_clients, default=0)} at most"
+    return (
+        "The server meanwhile.\n\n"
+        + _table(("statements", "calls", "of their time", "each"), rows)
+        + (
+            f"\nBusy connections, on average, by what they wait for: {waits}."
+            f"\nWorkers' connections that wait for one of the server: {waiting}.\n"
+        )
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
