@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import psycopg
@@ -28,7 +28,7 @@ class Work:
     """What was seen."""
 
     calls: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Elapsed, so it includes waits for locks, for the log, and for a processor."""
     waits: Counter[str] = field(default_factory=Counter)
     """Busy connections, once per second, by what they waited for."""

@@ -145,7 +145,7 @@ def of_work(work: Work) -> str:
             f"{seconds / everything:.0%}",
             f"{seconds / max(1, work.calls[kind]) * 1e3:.1f} ms",
         )
-        for kind, seconds in work.seconds.most_common()
+        for kind, seconds in sorted(work.seconds.items(), key=lambda one: -one[1])
     ]
     waits = ", ".join(f"{name} {count / looks:.1f}" for name, count in work.waits.most_common(6))
     waiting = f"{sum(work.waiting_clients) / looks:.1f} on average, {max(work.waiting_clients, default=0)} at most"
