@@ -11,6 +11,7 @@ import click
 
 import fanfold as ff
 from fanfold.apps.photo.options import OPTIONS
+from fanfold.model.money.amounts import dollars, parts_of, told
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.declared import click_options, said
 from fanfold.running.terminal.exit_codes import Exit
@@ -130,11 +131,13 @@ def _told(task_id: str, saved: list[Path], missing: list[dict[str, Any]]) -> Non
 
 
 def _estimate(invocation: Invocation, service: ServiceSettings, count: int) -> Exit:
-    cost = None if service.price is None else service.price * count
+    cost = None if service.price is None else count * parts_of(service.price)
+    pictures = f"{count} {'picture' if count == 1 else 'pictures'}"
     if invocation.json:
-        printing.print_json({"service": service.name, "pictures": count, "cost": cost})
+        known = None if cost is None else dollars(cost)
+        printing.print_json({"service": service.name, "pictures": count, "cost": known})
     elif cost is None:
-        click.echo(f"{count} pictures by {service.name}: the cost is unknown. Set its price in fanfold.toml.")
+        click.echo(f"{pictures} by {service.name}: the cost is unknown. Set its price in fanfold.toml.")
     else:
-        click.echo(f"{count} pictures by {service.name}: ${cost:.2f}")
+        click.echo(f"{pictures} by {service.name}: {told(cost)}")
     return Exit.OK

@@ -36,6 +36,26 @@ def test_the_same_command_resumes_and_pays_once(images: ImageServer, folder: Pat
     assert (again, json.loads(said)["task"], len(images.jobs)) == (Exit.PARTIAL, told["task"], 1)
 
 
+@pytest.mark.parametrize(
+    ("count", "cost", "told"),
+    [(1, 0.003, "1 picture by replicate: $0.0030"), (3, 0.009, "3 pictures by replicate: $0.0090")],
+)
+def test_small_prices_are_told_as_they_are(folder: Path, count: int, cost: float, told: str) -> None:
+    settings = folder / "fanfold.toml"
+    settings.write_text(settings.read_text().replace("price = 0.04", "price = 0.003"))
+    _, said = asked(folder, "a hat", "--count", str(count), "--estimate", as_json=False)
+    assert said.strip() == told
+    _, said = asked(folder, "a hat", "--count", str(count), "--estimate")
+    assert json.loads(said)["cost"] == cost, "not 0.009000000000000001"
+
+
+def test_an_unknown_price_is_told_as_unknown(folder: Path) -> None:
+    settings = folder / "fanfold.toml"
+    settings.write_text(settings.read_text().replace("price = 0.04\n", ""))
+    _, said = asked(folder, "a hat", "--estimate", as_json=False)
+    assert said == "1 picture by replicate: the cost is unknown. Set its price in fanfold.toml.\n"
+
+
 def test_mistakes_are_named_before_anything_is_begun(images: ImageServer, folder: Path) -> None:
     code, said = asked(folder, "a hat", "--count", "3", "--estimate", as_json=False)
     assert (code, said) == (Exit.OK, "3 pictures by replicate: $0.12\n")
