@@ -51,6 +51,9 @@ def watch(task: ff.TaskWork) -> dict[str, Any] | Later:
         return _pause(task)
     from fanfold.apps.photo.inputs.copying import copied
 
+    if not task.memory.get("paid"):  # Its item gave up before there was a cost.
+        task.remember(paid=True)
+        task.used(model=service.model, images=1, **service.cost)
     files = copied(service, found, f"{given['picture']}-late", settings.pixels, task.write)
     images = [{"file": one, "label": "alternative", "kind": "alternative"} for one in files]
     return {

@@ -179,3 +179,39 @@ def test_a_service_with_keys_that_never_answers_is_asked_again_only_for_a_time(
         step(engine)
         clock[0] += 40
     assert (engine.task(task).state, engine.task(task).held) == ("active", 1)
+
+
+def spent(engine: Engine) -> float:
+    """What all tasks have cost, as it is shown."""
+    return round(sum(row.cost or 0.0 for row in engine.client.costs(by="pipeline")), 4)
+
+
+def test_a_late_picture_that_the_watch_finds_is_in_the_costs_once(engine: Engine, images: ImageServer) -> None:
+    task = given_up(engine, images)
+    engine.know(late)
+    engine.run()
+    assert (engine.task(task).state, spent(engine)) == ("failed", 0.04), "nobody has asked for it, but it is paid"
+    engine.client.do(task.id, "late")
+    engine.run()
+    assert engine.task(task).state == "completed"
+    assert (len(images.jobs), spent(engine)) == (1, 0.04)
+
+
+def test_a_task_with_a_budget_has_its_late_jobs_watched(engine: Engine, images: ImageServer) -> None:
+    images.late_seconds, images.scripted = 3_600.0, ["late"]
+    task = engine.submit(photo, options={"prompt": "a red dress"}, budget=1)
+    engine.run()
+    assert generated(engine, task)[0].error_code == "gave_up"
+    assert engine.client.budget(task.id).cap == 1
+
+
+def test_a_late_picture_that_is_taken_before_the_watch_sees_it_is_in_the_costs_once(
+    engine: Engine, images: ImageServer
+) -> None:
+    task = given_up(engine, images)
+    engine.client.retry(task.id)
+    engine.run()
+    assert engine.task(task).state == "completed"
+    engine.know(late)
+    engine.run()
+    assert (len(images.jobs), spent(engine)) == (1, 0.04)

@@ -85,6 +85,11 @@ class Service(ABC):
         """Stores a file with the task: for pictures that come with the answer to ``start``."""
 
     @property
+    def cost(self) -> dict[str, float]:
+        """What one picture costs, as `used` takes it; empty if it is not known."""
+        return {} if self.settings.price is None else {"cost": self.settings.price}
+
+    @property
     def model(self) -> str:
         """The service and its model, for people."""
         return f"{self.settings.name}:{self.settings.model}" if self.settings.model else self.settings.name

@@ -59,8 +59,12 @@ class Generation:
             files = await asyncio.to_thread(self._copied, self.service, pictures)
         except ff.Temporary as problem:
             raise self._not_yet(job, problem) from problem
-        self.item.used(model=self.service.model, images=1, **self._cost())
+        self._pay()
         return self._output(job, files, [] if behind is None else await self._late(behind))
+
+    def _pay(self) -> None:
+        """Report what a job that has made its picture costs."""
+        self.item.used(model=self.service.model, images=1, **self.service.cost)
 
     def _not_yet(self, job: Job, problem: ff.Temporary) -> ff.Temporary:
         """A picture that cannot be copied now is paid for: no failure counts until its job has had all its time."""
@@ -141,7 +145,8 @@ class Generation:
     def _watch(self, job: Job) -> None:
         """Have a job that took too long watched: its picture may still come, and is paid for."""
         given = {"job": job, "picture": self.item.key, "prompt": self.prompt.text}
-        self.item.submit_subtask(late_pictures, given, name=watch_of(job), title=self.item.key)
+        # It orders nothing. A task with a budget has to say what its subtasks may spend of it.
+        self.item.submit_subtask(late_pictures, given, name=watch_of(job), title=self.item.key, budget=0)
 
     def _start(self, key: str, wake: str | None) -> Job:
         order, asked = self._order(key), self.item.memory.get("asked", {})
@@ -185,7 +190,7 @@ class Generation:
 
     def _moderated(self, job: Job, why: str) -> ff.HandlerError:
         """Moderation is often random: one more job is worth its price, a third is not."""
-        self.item.used(model=self.service.model, images=1, **self._cost())
+        self._pay()
         said = say_of_photo("moderated", service=self.service.settings.name, why=why)
         if self.item.memory.get("moderated") not in (None, job["id"]):
             return ff.Permanent(said, code="moderated")
@@ -224,10 +229,6 @@ class Generation:
     def _copied(self, service: Service, pictures: Pictures, name: str = "original") -> list[ff.File]:
         """Copy the pictures into the files of the task."""
         return copied(service, pictures, f"{self.item.key}-{name}", self.pixels, self.item.write)
-
-    def _cost(self) -> dict[str, float]:
-        price = self.service.settings.price
-        return {} if price is None else {"cost": price}
 
     def _output(self, job: Job, files: list[ff.File], late: Sequence[ff.File]) -> dict[str, Any]:
         images = [{"file": files[0], "label": "picture", "kind": "result"}]
