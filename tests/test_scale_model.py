@@ -98,10 +98,10 @@ def test_costs_survive_a_file() -> None:
 def test_the_statements_of_a_run_are_told_apart_and_their_shares_shown() -> None:
     found = Work(waits=Counter(processor=6, WALSync=2), waiting_clients=[0, 4])
     for text, seconds in (
-        ("UPDATE workers SET seen_at = now()", 1.0),
-        ("WITH candidate AS (SELECT id FROM items LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) UPDATE items", 6.0),
-        ("UPDATE items\n SET state = $1", 2.0),
-        ("SELECT version_num FROM alembic_version", 1.0),
+        ("UPDATE workers SET seen_at = now()", 1),
+        ("WITH candidate AS (SELECT id FROM items LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) UPDATE items", 6),
+        ("UPDATE items\n SET state = $1", 2),
+        ("SELECT version_num FROM alembic_version", 1),
     ):
         found.calls[kind_of(text)] += 2
         found.seconds[kind_of(text)] += seconds
