@@ -142,3 +142,16 @@ def test_a_pause_for_a_budget_that_was_raised_meanwhile_is_passed_over(live: Liv
     live.client.raise_budget(task.id, allow_unknown_cost=True)
     with live.store.read() as tx:
         assert is_outdated(tx, number, unpriced)
+
+
+def test_a_call_refused_before_a_raise_does_not_pause_the_task_after_it(live: Live) -> None:
+    task = live.client.submit(live.know(asking()), items=["a"], budget=6)
+    number = live.client.lookup.row(task.id).number
+    reason = say("budget_spent", spent="$5.20", cap="$6.00", next="$1.12", task=task.id)
+    live.client.raise_budget(task.id, by=2)
+    assert live.client.commands.pause(number, reason) is False
+    assert live.client.get(task.id).state == "active"
+    assert "paused" not in [event.target for event in live.client.events(task.id)]
+    live.client.raise_budget(task.id, to=6)
+    assert live.client.commands.pause(number, reason) is True
+    assert live.client.get(task.id).state == "paused"

@@ -14,7 +14,6 @@ from fanfold.engine.tasks.moving.split import finish_split
 from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
 from fanfold.engine.tasks.moving.used_up import close_task
 from fanfold.engine.tasks.steering.commands import Commands
-from fanfold.engine.tasks.steering.set_budget import is_outdated
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.engine.worker.claiming.claim import Claimer
@@ -209,13 +208,10 @@ def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Se
     refused: dict[int, MirrorFailed] = {}
     for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
         try:
-            with store.read() as tx:
-                if is_outdated(tx, task, reason):
-                    continue
             with left_for_later(store, worker):
                 try:
-                    Commands(store, pipelines, actor=worker).pause(task, reason)
-                    log.warning("[%s] Paused a task: %s", worker, reason)
+                    if Commands(store, pipelines, actor=worker).pause(task, reason):
+                        log.warning("[%s] Paused a task: %s", worker, reason)
                 except MirrorFailed as problem:
                     refused[task] = problem
                     raise

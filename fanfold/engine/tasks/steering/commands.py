@@ -21,6 +21,7 @@ from fanfold.engine.tasks.moving.transitions import Pipelines, mirror_of, move
 from fanfold.engine.tasks.steering.delete import finish_removal, remove
 from fanfold.engine.tasks.steering.gate_answers import take_answer
 from fanfold.engine.tasks.steering.redo import Redo, rerun, retry
+from fanfold.engine.tasks.steering.set_budget import is_outdated
 from fanfold.engine.tasks.submitting.submission import check_mapping
 from fanfold.engine.tasks.submitting.unlock import NewInputs, renewed, taken_out
 from fanfold.engine.templates import with_templates
@@ -59,10 +60,13 @@ class Commands:
         self.pipelines = pipelines
         self.actor = actor
 
-    def pause(self, number: int, reason: str | None = None) -> None:
-        """active → paused. Writes one row, whatever the number of items; workers hand back running items."""
+    def pause(self, number: int, reason: str | None = None) -> bool:
+        """active → paused. Writes one row, whatever the number of items; workers hand back running items.
+
+        False if the reason is a budget that was raised meanwhile: the task goes on. This is checked under its lock.
+        """
         check_reason(reason)
-        self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
+        return bool(self._do(number, "pause", partial(self._pause, reason=reason)))
 
     def resume(self, number: int, answer: Mapping[str, Any] | None = None, stage: str | None = None) -> None:
         """paused or waiting → active. A gate that asks needs an ``answer``, which is checked and stored in this transaction.
@@ -166,6 +170,12 @@ class Commands:
         """Remove the task for good, with its items, events and files."""
         if not self._do(number, "delete", self._delete):
             finish_removal(self.store, self.pipelines, self.actor, number)
+
+    def _pause(self, tx: Transaction, row: TaskRow, reason: str | None) -> bool:
+        if is_outdated(tx, row.number, reason):
+            return False
+        self._move(tx, row, "pause", TaskState.PAUSED, reason=reason)
+        return True
 
     def _do(self, number: int, verb: str, act: PutBack, *, named: bool = False, before: Before | None = None) -> Any:
         """One transaction under the task's lock. ``before`` reads many items ahead, and ``act`` gets its result."""
