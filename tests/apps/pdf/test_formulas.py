@@ -109,6 +109,18 @@ def test_a_displayed_formula_is_latex_with_its_number(tmp_path: Path) -> None:
     assert page.lost is None
 
 
+def test_a_formula_may_begin_with_the_name_of_a_function(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    y = sheet.y - 4
+    displayed(
+        sheet, y, [(200, 0, "log", "Y", 12), (222, 0, "y", "X", 12), (232, 0, "=", "Y", 12), (244, 0, "x", "X", 12)]
+    )
+    sheet.text(64, 200, "z", "X")
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert r"\log y = x" in page.markdown
+
+
 def test_words_beside_mathematics_stay_text(tmp_path: Path) -> None:
     sheet = Sheet()
     sheet.paragraph(PROSE)

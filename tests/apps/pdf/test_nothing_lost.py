@@ -30,7 +30,7 @@ turned = st.tuples(
 )
 note = st.tuples(words, line)
 grid = st.lists(st.lists(words, min_size=2, max_size=4), min_size=1, max_size=4)
-rules = st.sampled_from(["none", "level", "all", "some"])
+rules = st.sampled_from(["none", "level", "all", "some", "cells", "upright"])
 # A note beside the text: its height, its size, and whether it is underlined and blue.
 margin = st.tuples(words, st.integers(500, 730), st.sampled_from([6.0, 8.0]), st.booleans())
 
@@ -85,6 +85,10 @@ def test_no_letter_of_a_page_is_lost(
             drawn.append(text)
             if drawn_rules == "all" or (drawn_rules == "some" and len(text) % 2):
                 sheet.operators.append(f"0.5 w {x - 4} {y - 5} 110 18 re S")
+            if drawn_rules == "cells":
+                sheet.operators.append(f"0.9 g {x - 4} {y - 6} 110 0.8 re f 0 g")
+            if drawn_rules == "upright":
+                sheet.operators.append(f"0.5 w {x + 14} 150 m {x + 14} {y + 30} l S")
         if drawn_rules == "level":
             sheet.operators.append(f"0.5 w 56 {255 - 18 * down} m 480 {255 - 18 * down} l S")
     with TemporaryDirectory() as folder:

@@ -78,8 +78,7 @@ def _is_near(group: list[Line], line: Line) -> bool:
 
 def _formulas(group: list[Line], column: list[Line], left: float, glyphs: _Glyphs, raw: RawPage) -> Iterator[Line]:
     """The lines of a group as formulas, or as they are if there is any doubt."""
-    if not group or not any(MATH_FONT.match(piece.face) for line in group for piece in line.pieces):
-        yield from group
+    if not group:
         return
     top, bottom = min(_top(line) for line in group), max(_bottom(line) for line in group)
     known = set(map(id, group))
@@ -88,7 +87,8 @@ def _formulas(group: list[Line], column: list[Line], left: float, glyphs: _Glyph
     signs = glyphs.within(left - 1, top, max(line.x1 for line in column) + 1, bottom, others)
     size = max((line.size for line in group), default=10.0)
     is_set_in = signs is not None and signs and min(sign.x0 for sign in signs) > left + _SET_IN * size
-    if signs is None or not is_set_in or not _FEWEST <= len(signs) <= _MOST:
+    has_letters = any(sign.kind == "plain" and any(map(str.isalpha, sign.latex)) for sign in signs or ())
+    if signs is None or not is_set_in or not has_letters or not _FEWEST <= len(signs) <= _MOST:
         yield from group
         return
     bars = [(y, x0, x1) for y, x0, x1 in raw.rules.level if top <= y <= bottom and left - 1 <= x0 and x1 - x0 < 400]
