@@ -10,6 +10,9 @@ def test_a_webhook_is_added_listed_tested_and_removed(sqlite_shell: Shell) -> No
     assert "https://example.com/hook" in shell.ok("webhooks")
     task = shell.ok("webhooks", "test", "ops").strip().splitlines()[0]
     assert shell.json("show", task)["pipeline"] == "webhooks"
+    assert task not in shell.ok("tasks"), "deliveries are left out of the list, unless one asks for them"
+    assert task in shell.ok("tasks", "--deliveries")
+    assert task in shell.ok("tasks", "--pipeline", "webhooks")
     assert shell.json("webhooks", "list")[0]["events"] == ["failed"]
     assert shell.ok("webhooks", "remove", "ops") == "Removed ops\n"
     assert "no webhook ops" in shell.fails(Exit.NOT_FOUND, "webhooks", "test", "ops")

@@ -107,6 +107,7 @@ def test_a_completed_task_is_told_once_and_signed(told: Installation) -> None:
     assert b"private" not in body
     assert delivered(told) == [("ops", "done", None)]
     [delivery] = told.client.list(pipeline="webhooks")
+    assert [one.id for one in told.client.list(deliveries=False)] == [task.id]
     assert told.client.result(delivery.id) == [{"status": 200, "answer": "thanks"}]
     assert SECRET.removeprefix("whsec_") not in repr(told.rows())
 

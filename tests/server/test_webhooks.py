@@ -10,6 +10,8 @@ def test_a_webhook_is_put_tested_and_removed_over_http(asker: Asker) -> None:
     assert asker.ask("PUT", "/webhooks/ops", json=WISH).json()["events"] == ["failed", "completed"]
     assert [one["name"] for one in asker.get("/webhooks")] == ["ops"]
     assert asker.post("/webhooks/ops/test", status=201)["pipeline"] == "webhooks"
+    assert [one["pipeline"] for one in asker.get("/tasks")["tasks"]] == ["webhooks"]
+    assert asker.get("/tasks?deliveries=false")["tasks"] == []
     assert asker.ask("DELETE", "/webhooks/ops").status_code == 204
     assert asker.ask("POST", "/webhooks/ops/test").status_code == 404
     assert asker.ask("PUT", "/webhooks/ops", json=WISH | {"url": "file:///etc"}).status_code == 422
