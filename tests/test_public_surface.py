@@ -78,8 +78,6 @@ def test_importing_fanfold_and_defining_a_pipeline_does_not_load_a_database() ->
 NOT_AT_THE_START = (
     *("alembic", "anthropic", "click", "obstore", "openai", "psycopg", "redis", "rich"),
     *("sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
-    *(f"fanfold.store.rows.{name}" for name in ("gate_answers", "health", "hints", "removal", "tokens")),
-    *(f"fanfold.store.rows.money.{name}" for name in ("batched_questions", "costs", "rate_limits", "usage_history")),
 )
 
 

@@ -99,7 +99,11 @@ def test_tasks_are_found_by_every_field_page_by_page(place: Installation) -> Non
     client = place.client
     ids = [
         client.submit(
-            plain, f"n{number}", owner="ann" if number % 2 else "bob", tags=[f"t{number % 3}"], title=f"T{number}"
+            plain,
+            f"n{number}",
+            owner="ann" if number % 2 else "bob",
+            tags=[f"t{number % 3}"],
+            title=f"Sheet no. {number}",
         ).id
         for number in range(6)
     ]
@@ -113,7 +117,7 @@ def test_tasks_are_found_by_every_field_page_by_page(place: Installation) -> Non
     assert found(owner="ann") == ids[1::2]
     assert found(tag="t1") == [ids[1], ids[4]]
     assert found(pipeline="plain", states=["active"]) == ids[1:]
-    assert found(text="T3") == [ids[3]]
+    assert found(text="no. 3") == [ids[3]]
     assert found(states=["failed", "partial"]) == [bad.id]
     assert client.get(ids[2][:8]).id == ids[2]
     pages = [client.list(limit=3, sort="oldest")]

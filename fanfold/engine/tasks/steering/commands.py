@@ -63,7 +63,7 @@ class Commands:
     def pause(self, number: int, reason: str | None = None) -> bool:
         """active → paused. Writes one row, whatever the number of items; workers hand back running items.
 
-        False if the reason is a budget that was raised meanwhile: the task goes on. This is checked under its lock.
+        False if the reason is a budget that was raised meanwhile: the task continues. This is checked under its lock.
         """
         check_reason(reason)
         return bool(self._do(number, "pause", partial(self._pause, reason=reason)))
