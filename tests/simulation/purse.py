@@ -14,7 +14,7 @@ from fanfold.engine.handlers.work import Work
 from fanfold.engine.tasks.steering.set_budget import BudgetChange, change_budget
 from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.money.amounts import PARTS, parts_of
+from fanfold.model.money.amounts import PARTS, parts_of, told
 from fanfold.model.money.budgets import USED_UP, BudgetWish
 from fanfold.model.money.questions import Question, Usage
 from fanfold.model.money.shared_budgets import SharedBudgets
@@ -55,6 +55,8 @@ class Purse:
     """By task: what its calls have cost beyond their reservations, in billionths of a dollar."""
     largest: Counter[int] = field(default_factory=Counter)
     """By task: the largest reservation, which one call may make whatever the budget is."""
+    raises: Counter[int] = field(default_factory=Counter)
+    """By task: how often somebody raised its budget."""
 
     def __post_init__(self) -> None:
         self.budget = CallBudget(self.store)
@@ -140,15 +142,29 @@ def _row(inquiry: Inquiry, outcome: str, usage: Usage) -> dict[str, Any]:
 def is_stopped_by_budget(world: World, number: int) -> bool:
     """Whether a task is paused because its budget is used up."""
     with world.store.read() as tx:
-        row = tx.tasks.get(number)
-    code = row.reason.code if row is not None and isinstance(row.reason, Sentence) else ""
-    return row is not None and row.state is TaskState.PAUSED and code in USED_UP
+        return _stopped(tx, number) is not None
+
+
+def _stopped(tx: Transaction, number: int) -> Sentence | None:
+    """The reason of a task that is paused because its budget is used up."""
+    row = tx.tasks.get(number)
+    if row is None or row.state is not TaskState.PAUSED or not isinstance(row.reason, Sentence):
+        return None
+    return row.reason if row.reason.code in USED_UP else None
 
 
 def raise_budget(world: World, number: int) -> None:
-    """Somebody raises the budget of a task; a task that it had paused goes on."""
-    change_budget(world.store, world.pipelines, number, BudgetChange(by=2.0), "person")
+    """Somebody raises the budget of a task; a task that it had paused goes on.
+
+    Calls may use it up again at once, so what is wrong is only a pause whose reason is not this budget. Somebody who has to
+    raise it often raises it by more: beside a reservation that was lost, each raise costs minutes.
+    """
+    raises = world.witness.purse.raises
+    change_budget(world.store, world.pipelines, number, BudgetChange(by=2.0 * (1 + raises[number] // 5)), "person")
+    raises[number] += 1
     with world.store.read() as tx:
-        row = tx.budgets.get(task_scope(number))
-    if row is not None and row.taken < row.cap and not world.faults.on and is_stopped_by_budget(world, number):
-        raise Violation(f"task {number} has room in its budget again, and stays paused: {row}")
+        row, reason = tx.budgets.get(task_scope(number)), _stopped(tx, number)
+    if row is None or reason is None or world.faults.on:
+        return
+    if row.taken < row.cap and reason.parameters.get("cap") != told(row.cap):
+        raise Violation(f"task {number} has room in its budget again, and stays paused: {row}, {reason}")
