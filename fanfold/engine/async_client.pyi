@@ -67,6 +67,9 @@ class AsyncSchedules:
         straight_through: bool = False,
         literal: bool = False,
         notify: Sequence[str] = (),
+        budget: Any = None,
+        strict_budget: bool = False,
+        allow_unknown_cost: bool = False,
     ) -> Schedule: ...
     async def get(self, name: str, *, runs: int = 20) -> Schedule: ...
     async def list(self, *, limit: int = 1000) -> builtins.list[Schedule]: ...

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from fanfold.engine.installed import find_installed
 from fanfold.engine.queries.lookup import check_limit
 from fanfold.engine.tasks.scheduling.fire import run_now
-from fanfold.engine.tasks.scheduling.stored_submission import files_of, shown, stored
+from fanfold.engine.tasks.scheduling.stored_submission import budget_of, files_of, shown, stored
 from fanfold.engine.tasks.submitting import inputs as given
 from fanfold.engine.tasks.submitting.submission import Submission, checked
 from fanfold.engine.tasks.submitting.submit import check_submission
 from fanfold.engine.tasks.submitting.unlock import taken_out
 from fanfold.errors import BadInput, BadOption, NotFound
 from fanfold.model.item import NewItem
+from fanfold.model.money.amounts import dollars
+from fanfold.model.money.budgets import wish
 from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline
 from fanfold.model.schedule import CatchUp, Overlap, RunOutcome, Schedule, ScheduleRun, checked_cron, due_times
 from fanfold.model.task import Task
@@ -64,13 +66,16 @@ class Schedules:
         straight_through: bool = False,
         literal: bool = False,
         notify: Sequence[str] = (),
+        budget: Any = None,
+        strict_budget: bool = False,
+        allow_unknown_cost: bool = False,
     ) -> Schedule:
         """Submit a task at every time that ``cron`` names, on the wall clock of ``zone``, exactly once.
 
         ``overlap`` says what happens to a run that is due while the one before it is unfinished: `skip` it, `queue` one of
         them, or `allow` both. ``catch_up`` says what happens to times that passed without a worker: `none`, `one` run for all
         of them, or `all`. Input files are copied now, and every task gets its own copy: to read something fresh, let a
-        handler read it.
+        handler read it. ``budget`` is that of each task, as for ``submit``.
         """
         known = as_pipeline(pipeline)
         if not _is_name(name):
@@ -89,6 +94,7 @@ class Schedules:
                 straight_through=straight_through,
                 literal=literal,
                 notify=notify,
+                budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
             )
         )
         rules = {"overlap": _rule("overlap", Overlap, overlap), "catch_up": _rule("catch_up", CatchUp, catch_up)}
@@ -204,6 +210,7 @@ class Schedules:
             inputs=tuple(wanted["inputs"]),
             tags=tuple(wanted["tags"]),
             priority=wanted["priority"],
+            budget=None if (budget := budget_of(wanted)) is None else dollars(budget.cap),
             runs=tuple(
                 ScheduleRun(run.due_at, RunOutcome(run.outcome), run.task_id, run.reason, run.actor, run.at)
                 for run in runs

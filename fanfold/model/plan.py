@@ -53,6 +53,8 @@ class PlannedStage:
     """The application's name for this part of the work; by default the stage's name."""
     quiet_seconds: float = 0.5
     """How long after the last decision a merge runs again."""
+    spends: bool = True
+    """Whether its handler may report costs of its own. A task whose budget they have used up goes on where it may not."""
     asks: str = ""
     """The options that a person answers at its gate (JSON, see `model.pipelines.gates`); empty if the gate only waits."""
 

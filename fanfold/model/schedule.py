@@ -83,6 +83,8 @@ class Schedule:
     priority: int
     runs: tuple[ScheduleRun, ...] = ()
     """The latest runs, newest first."""
+    budget: float | None = None
+    """What the calls of each task to models may cost, in US dollars."""
 
 
 def zone_of(name: str) -> ZoneInfo:

@@ -20,6 +20,15 @@ def test_a_schedule_is_added_shown_run_paused_and_removed(sqlite_shell: Shell) -
     assert "no schedule nightly" in shell.fails(Exit.NOT_FOUND, "schedule", "show", "nightly")
 
 
+def test_each_task_of_a_schedule_gets_the_budget(sqlite_shell: Shell) -> None:
+    shell = sqlite_shell
+    shell.ok(*ADD, "--budget", "0.25", "--allow-unknown-cost")
+    assert "budget of each task: $0.25" in shell.ok("schedule", "show", "nightly")
+    budget = shell.json("budget", shell.ok("schedule", "run", "nightly").strip())["budget"]
+    assert (budget["cap"], budget["allow_unknown_cost"]) == (0.25, True)
+    assert "budget" in shell.fails(Exit.BAD_INPUT, *ADD, "--strict-budget")
+
+
 def test_a_wrong_expression_is_refused_with_an_example(sqlite_shell: Shell) -> None:
     said = sqlite_shell.fails(Exit.BAD_INPUT, "schedule", "add", "x", "99 * * * *", "demo")
     assert "such as 0 3 * * *" in said

@@ -97,6 +97,74 @@ def test_the_next_stage_begins_although_the_last_item_has_used_up_the_budget(liv
         live.until(task, "completed")
 
 
+def _paid(*, after: Any = None, **rules: Any) -> ff.Pipeline:
+    """Items that cost a dollar each, then a stage and a merge that spend nothing; ``after`` is a stage between these two."""
+    made = ff.Pipeline("paid", title="Paid")
+    made.each(name="make", retry=ff.Retry(limit=0))(_dollar)
+    made.each(name="mark", spends=False, retry=ff.Retry(limit=0), **rules)(_free)
+    if after is not None:
+        made.each(name="after", retry=ff.Retry(limit=0))(after)
+
+    @made.merge(spends=False)
+    def bind(task: Any, results: Any) -> int:
+        return len(list(results))
+
+    return made
+
+
+def test_stages_that_spend_nothing_go_on_when_the_budget_is_used_up(live: Live) -> None:
+    task = live.client.submit(live.know(_paid()), items=[1, 2, 3], budget=3)
+    with live.working(concurrency=1):
+        live.until(task, "completed")
+    assert live.client.result(task.id) == 3
+    assert codes(live, task).count("budget_own_exceeded") == 1
+
+
+def test_a_stage_that_spends_waits_for_a_raise_although_one_that_does_not_came_between(live: Live) -> None:
+    ran: list[str] = []
+
+    async def after(item: Any) -> str:
+        ran.append(item.key)
+        return await _dollar(item)
+
+    task = live.client.submit(live.know(_paid(after=after)), items=[1, 2], budget=2)
+    with live.working(concurrency=2):
+        paused = live.until(task, "paused")
+        assert (paused.stage, ran, codes(live, task)[-1]) == ("after", [], "budget_spent_own")
+        live.client.raise_budget(task.id, by=2)
+        live.until(task, "completed")
+    assert (len(ran), live.client.budget(task.id).spent) == (2, 4.0)
+
+
+def test_only_a_stage_that_may_spend_is_closed(live: Live) -> None:
+    task = live.client.submit(live.know(_paid()), items=[1], budget=1)
+    number = row_of(live, task).number
+    with live.store.write() as tx:
+        tx.budgets.settle([f"task:{number}"], 0, 1_000_000_000)
+        tx.tasks.move(number, stage="mark")
+    close_task(live.store, number)
+    assert not row_of(live, task).is_closed
+    with live.store.write() as tx:
+        tx.tasks.move(number, stage="make")
+    close_task(live.store, number)
+    assert row_of(live, task).is_closed
+
+
+def test_a_cost_in_a_stage_that_says_it_spends_nothing_counts_and_fails_the_item(live: Live) -> None:
+    ran: list[int] = []
+
+    async def pay(item: Any) -> str:
+        ran.append(item.input)
+        return await _dollar(item)
+
+    task = live.client.submit(live.know(batch(handler=pay, spends=False, retry=ff.Retry(limit=3))), items=[1], budget=5)
+    with live.working(concurrency=1):
+        live.until(task, "failed")
+    [failure] = live.client.failures(task.id)
+    assert "convert reports a cost but is declared with spends=False" in str(failure)
+    assert (ran, live.client.budget(task.id).spent) == ([1], 1.0)
+
+
 def test_a_budget_raised_while_items_still_run_opens_the_task_again(live: Live) -> None:
     task = live.client.submit(live.know(batch(handler=_free)), items=[1, 2], budget=1, sample=2)
     number = row_of(live, task).number
@@ -188,3 +256,8 @@ async def _pay(item: Any) -> str:
 
 async def _free(item: Any) -> str:
     return "done"
+
+
+async def _dollar(item: Any) -> str:
+    item.used(cost=1, model="own")
+    return "paid"

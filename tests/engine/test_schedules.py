@@ -51,6 +51,26 @@ def test_due_times_are_those_of_the_wall_clock(cron: str, after: str, due: list[
     assert found == due
 
 
+def test_each_task_of_a_schedule_has_its_budget(installation: Installation, clock: HandClock) -> None:
+    report(installation, budget="2.50", strict_budget=True)
+    schedules, client = installation.client.schedules, installation.client
+    assert schedules.get("hourly").budget == 2.5
+    clock.advance(HOUR)
+    installation.sweep()
+    schedules.run("hourly")
+    tasks = [run.task for run in schedules.get("hourly").runs if run.task]
+    assert len(tasks) == 2
+    assert [(found.cap, found.strict) for task in tasks if (found := client.budget(task))] == [(2.5, True)] * 2
+
+
+def test_a_schedule_without_a_budget_has_none(installation: Installation) -> None:
+    report(installation)
+    task = installation.client.schedules.run("hourly")
+    assert installation.client.budget(task.id).cap is None
+    with pytest.raises(ff.BadInput, match="budget"):
+        report(installation, strict_budget=True)
+
+
 def test_a_gap_of_a_year_is_not_walked_through() -> None:
     """One run makes up for half a million."""
     start, now = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, 0, 0, 30, tzinfo=UTC)

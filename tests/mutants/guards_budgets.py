@@ -12,6 +12,7 @@ ROWS, CALLS, DESK = (
 STEERING, TURN = "fanfold/engine/tasks/steering/set_budget.py", "fanfold/engine/worker/turn.py"
 STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
 
+USED_UP = "fanfold/engine/tasks/moving/used_up.py"
 OWN = "engine/test_own_costs.py"
 
 MUTANTS = (
@@ -26,6 +27,24 @@ MUTANTS = (
         Edit("fanfold/store/items/claim.py", "tasks.c.closed_at.is_(None), has_sample", "has_sample"),
         by="sqlite",
         test=f"{OWN}::test_nothing_is_claimed_of_a_closed_task",
+    ),
+    mutant(
+        "a stage that spends nothing is not closed",
+        Edit(USED_UP, "if not row.plan.stage(row.stage).spends:", "if False:"),
+        by="sqlite",
+        test=f"{OWN}::test_only_a_stage_that_may_spend_is_closed",
+    ),
+    mutant(
+        "a stage that spends is closed when it follows one that spends nothing",
+        Edit(USED_UP, 'return {"closed_at": tx.time()}', "return {}"),
+        by="sqlite",
+        test=f"{OWN}::test_a_stage_that_spends_waits_for_a_raise_although_one_that_does_not_came_between",
+    ),
+    mutant(
+        "a stage that says it spends nothing does not spend twice",
+        Edit("fanfold/engine/handlers/work.py", 'if fitting.get("cost") and not', "if False and not"),
+        by="sqlite",
+        test=f"{OWN}::test_a_cost_in_a_stage_that_says_it_spends_nothing_counts_and_fails_the_item",
     ),
     mutant(
         "a budget gives no more than it has",

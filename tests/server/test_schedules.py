@@ -20,6 +20,22 @@ def test_a_schedule_is_added_steered_and_removed_over_http(asker: Asker) -> None
     assert asker.ask("GET", "/schedules/nightly").status_code == 404
 
 
+def test_a_schedule_over_http_and_on_the_page_has_a_budget(sqlite_asker: Asker) -> None:
+    added = sqlite_asker.ask("PUT", "/schedules/nightly", json=WISH | {"budget": 1.5, "strict_budget": True}).json()
+    assert added["budget"] == 1.5
+    task = sqlite_asker.post("/schedules/nightly/run", {}, status=201)
+    budget = sqlite_asker.get(f"/tasks/{task['id']}/budget")
+    assert (budget["cap"], budget["strict"]) == (1.5, True)
+    page = sqlite_asker.client
+    form = {"name": "weekly", "cron": "0 3 * * 1", "pipeline": "words", "values": '["a"]', "budget": "0.75"}
+    assert page.post("/schedules/add", data=form, follow_redirects=False).status_code == 303
+    assert sqlite_asker.get("/schedules/weekly")["budget"] == 0.75
+    assert "$0.75" in page.get("/schedules").text
+    wrong = page.post("/schedules/add", data=form | {"name": "other", "budget": "much"})
+    assert wrong.status_code == 422
+    assert 'value="much"' in wrong.text
+
+
 def test_a_wrong_schedule_is_a_problem_document(sqlite_asker: Asker) -> None:
     answer = sqlite_asker.ask("PUT", "/schedules/x", json=WISH | {"cron": "every day"})
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_cron")

@@ -207,6 +207,7 @@ def made(
             "gate": (asked or True) if shape.gate == kind and place > 1 else False,
             "limit": shape.limits[place - 1],
             "takes": shape.takes[place - 1],
+            "spends": kind == "each" or shape.in_loop,  # Only items of `each` stages say what they have used.
             "retry": Retry(limit=RETRIES, first=2.0),
             "timeout": 60.0,
             "wait_limit": 1e9,

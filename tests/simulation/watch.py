@@ -150,6 +150,7 @@ class Watch:
         self._tasks(before)
         self._permits()
         self._samples()
+        self._closed()
         if self.looks % READ_EVERY == 0:
             self._reads()
 
@@ -160,6 +161,13 @@ class Watch:
                 running = [one for one in self.now.of(number, task["stage"]) if one["state"] == "running"]
                 behind = [one for one in running if one["seq"] > task["sample"]]
                 require(not behind, f"behind the sample of {task}: {behind}")
+
+    def _closed(self) -> None:
+        """Only a stage that may spend is closed; one that spends nothing goes on when the budget is used up."""
+        for number, task in self.now.tasks.items():
+            if task["closed_at"] is not None:
+                spends = self.plan(number).stage(task["stage"]).spends
+                require(spends, f"closed where nothing is spent: {task}")
 
     def redone(self, task: int) -> int:
         """How often people have had a task, or items of it, done again."""

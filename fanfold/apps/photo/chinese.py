@@ -13,6 +13,10 @@ SENTENCES: dict[str, str] = {
     "unknown_setting": "fanfold.toml 的 {place} 有不存在的设置 {name!r}。可用的有 {known}。",
     "bad_setting": "fanfold.toml 的 {place} 中 {name} = {value}，无法使用。",
     "bad_workflow": "无法读取工作流 {path}：{why:bare}。请从 ComfyUI 以 API 格式保存。",
+    "budget_price_unknown": (
+        "{service} 的价格未知。请在 fanfold.toml 中设置该服务的 `price`[[，或加上 --allow-unknown-cost]]。"
+    ),
+    "budget_too_small": "{service} 的 {count} 张图片费用为 {cost}，超过预算 {cap}。请提高预算，或减少张数。",
     "bad_output": "[photo] 的设置 `output` 不是存储桶。请写 s3://bucket/prefix?endpoint=…&region=…",
     "no_obstore": "发布到存储桶需要安装附加组件 s3。",
     "bad_input": "{value} 不是输入图片。请给出文件、网址、data URI 或对象存储中的键。",

@@ -11,14 +11,16 @@ import click
 
 import fanfold as ff
 from fanfold.apps.photo.options import OPTIONS
+from fanfold.apps.photo.sentences import say_of_photo
 from fanfold.model.money.amounts import dollars, parts_of, told
 from fanfold.running.terminal import output_format as printing
-from fanfold.running.terminal.declared import click_options, said
+from fanfold.running.terminal.declared import budget_options, budget_wish, click_options, said
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.apps.photo.configuration import ServiceSettings
+    from fanfold.model.money.budgets import BudgetWish
 
 NAMED = (
     "count", "scene", "parameters", "service", "seed", "format", "watermark", "watermark_percent", "watermark_position",
@@ -39,6 +41,7 @@ NAME_LENGTH = 40
 @click.option("-o", "--output", metavar="FOLDER", default=".", help="The folder for the pictures [default: this one].")
 @click_options(OPTIONS, only=NAMED, templates=("scene",))
 @click.option("--estimate", is_flag=True, help="Only say what it would cost.")
+@budget_options
 @click.option("--fresh", is_flag=True, help="Make new pictures, even if the same ones were made before.")
 @click.pass_obj
 def command(
@@ -78,7 +81,8 @@ def command(
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise ff.BadInput(f"{folder} is not a folder. Give the folder for the pictures: -o out/")
-    return _made(invocation, _inputs(images), options, folder, fresh)
+    budget = _affordable(budget_wish(given), service, int(options.get("count", 1)))
+    return _made(invocation, _inputs(images), options, folder, fresh, budget)
 
 
 def _inputs(images: tuple[str, ...]) -> tuple[Any, ...]:
@@ -93,13 +97,35 @@ def _inputs(images: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _made(invocation: Invocation, inputs: tuple[Any, ...], options: dict[str, Any], folder: Path, fresh: bool) -> Exit:
+def _affordable(budget: BudgetWish | None, service: ServiceSettings, count: int) -> BudgetWish | None:
+    """The budget, if the pictures fit into it. All are ordered side by side, so it could not stop those that do not."""
+    if budget is None:
+        return None
+    if service.price is None:
+        if not budget.allow_unknown_cost:
+            raise ff.BadInput(say_of_photo("budget_price_unknown", service=service.name), code="budget_price_unknown")
+    elif (cost := count * parts_of(service.price)) > budget.cap:
+        said = say_of_photo(
+            "budget_too_small", count=count, service=service.name, cost=told(cost), cap=told(budget.cap)
+        )
+        raise ff.BadInput(said, code="budget_too_small")
+    return budget
+
+
+def _made(
+    invocation: Invocation,
+    inputs: tuple[Any, ...],
+    options: dict[str, Any],
+    folder: Path,
+    fresh: bool,
+    budget: BudgetWish | None,
+) -> Exit:
     """Run the task here, and save what it made."""
     from fanfold.apps.photo.pipeline import photo
     from fanfold.running.one import RunWish, run_task
 
     client = invocation.client([photo])
-    task = run_task(client, RunWish(photo, inputs, None, options, fresh), progress=not invocation.json)
+    task = run_task(client, RunWish(photo, inputs, None, options, fresh, budget=budget), progress=not invocation.json)
     result = client.result(task.id)
     saved = _saved(result, folder, options.get("prompt", ""), task.id)
     if invocation.json:

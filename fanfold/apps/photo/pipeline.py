@@ -23,7 +23,8 @@ SETTINGS = configuration.load()
 RETRY = ff.Retry(limit=SETTINGS.retries, first=2, cap=60)
 ALL_BUT_ONE = 0.99
 """Partial success delivers what there is: a task fails only if no picture is left."""
-RULES: dict[str, Any] = {"timeout": SETTINGS.state_seconds, "retry": RETRY}
+RULES: dict[str, Any] = {"timeout": SETTINGS.state_seconds, "retry": RETRY, "spends": False}
+"""Only the service is paid: a picture that has used up the budget is still watermarked, uploaded and delivered."""
 OF_PICTURES: dict[str, Any] = {**RULES, "tolerate": ALL_BUT_ONE, "concurrency": SETTINGS.concurrency}
 WORDS = ff.Vocabulary(
     task={"compensating": "cancelled"},
@@ -105,7 +106,7 @@ def prompt(task: ff.TaskWork) -> Iterator[ff.NewItem[Any]]:
     doing="ai_processing",
     phase="ai_processing",
     wait_limit=SETTINGS.external_seconds,
-    **OF_PICTURES,
+    **{**OF_PICTURES, "spends": True},
 )
 async def generate(item: ff.ItemWork[Any, Any]) -> dict[str, Any]:
     """Have the service make one picture, and copy it."""

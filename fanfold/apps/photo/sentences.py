@@ -22,6 +22,13 @@ ENGLISH: dict[str, str] = {
     "bad_workflow": "The workflow {path} cannot be read: {why:bare}. Save it from ComfyUI in API format.",
     "bad_output": "The setting `output` of [photo] is no bucket. Write s3://bucket/prefix?endpoint=…&region=…",
     "no_obstore": "Publishing to a bucket needs the extra s3[[: pip install 'fanfold[s3]']].",
+    "budget_price_unknown": (
+        "The price of {service} is not known. Set `price` of the service in fanfold.toml[[, or give --allow-unknown-cost]]."
+    ),
+    "budget_too_small": (
+        "{count} {count:picture|pictures} by {service} {count:costs|cost} {cost}, more than the budget of {cap}. "
+        "Raise the budget, or make fewer."
+    ),
     # Inputs.
     "bad_input": "{value} is not an input picture. Give a file, a URL, a data URI, or a key in the object storage.",
     "bad_data_uri": "{value}… is not a picture in a data URI. It must begin with data:image/…;base64,",

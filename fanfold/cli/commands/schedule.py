@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.commands.templates import ListsByDefault
+from fanfold.model.money.amounts import parts_of, told
+from fanfold.running.terminal import declared
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
@@ -50,6 +52,7 @@ def command() -> None:
 @click.option("--owner", help="Owner of its tasks.")
 @click.option("--retry-limit", type=int, metavar="N", help="Retries per item, instead of the stage's own limit.")
 @click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
+@declared.budget_options
 @click.pass_obj
 def add(
     invocation: Invocation,
@@ -69,11 +72,12 @@ def add(
     owner: str | None,
     retry_limit: int | None,
     straight_through: bool,
+    **asked: Any,
 ) -> None:
     """Submit a task of TARGET at every time that CRON names, such as "0 3 * * *".
 
     TARGET and INPUTs are as for `fanfold submit`. Files are copied now; every task gets its own copy of them. Any worker that
-    knows the pipeline submits the tasks.
+    knows the pipeline submits the tasks. --budget is that of each task.
     """
     from fanfold.engine.discovery import load
 
@@ -82,7 +86,7 @@ def add(
     added = invocation.client().schedules.add(
         name, cron, pipeline, *found.inputs, zone=zone, overlap=overlap, catch_up=catch_up, items=found.items,
         options=given.parse_options(options), title=title, priority=priority, tags=tags, owner=owner,
-        retry_limit=retry_limit, straight_through=straight_through,
+        retry_limit=retry_limit, straight_through=straight_through, **declared.spending(asked),
     )  # fmt: skip
     if invocation.json:
         printing.print_json(added)
@@ -123,6 +127,8 @@ def show(invocation: Invocation, name: str, count: int) -> None:
         return
     click.echo(f"{found.name}: {found.pipeline} at {found.cron} ({found.zone})")
     click.echo(f"overlap {found.overlap}, catch-up {found.catch_up}, {_standing(found)}")
+    if found.budget is not None:
+        click.echo(f"budget of each task: {told(parts_of(found.budget))}")
     rows = [(_time(run.due_at), run.outcome, run.task or "", run.reason or "") for run in found.runs]
     if rows:
         printing.print_table(("due", "outcome", "task", "reason"), rows)

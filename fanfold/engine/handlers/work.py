@@ -278,7 +278,7 @@ class Work:
 
         Numbers are added up over the attempt; for other values, the latest counts. Values that cannot be stored (NaN,
         negative or absurd numbers, values that are not JSON) are left out with a warning in the log: a mistake here never
-        costs the result.
+        costs the result. A cost in a stage with ``spends=False`` counts too, and then fails the item.
         """
         if self._attempt_of is not None:
             self._attempt_of.used(model=model, **usage)
@@ -289,6 +289,8 @@ class Work:
         self.usage = added(self.usage or {}, fitting)
         for name in left_out:
             _warn_once(self._row.pipeline, self._claimed.stage, name)
+        if fitting.get("cost") and not self._row.plan.stage(self._claimed.stage).spends:
+            raise Permanent(say("stage_spends_nothing", stage=self._claimed.stage), code="spends_nothing")
 
     def degraded(self, reason: str) -> None:
         """Mark the result of this attempt as degraded, and say why: people see it, and can redo just these items.

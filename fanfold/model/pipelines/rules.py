@@ -62,6 +62,8 @@ class StageRules(RunRules, total=False):
     """How often an item may crash its process without progress; None for the setting's value."""
     takes: float
     """Seconds that a call usually takes. A tick with less time left does not start one."""
+    spends: bool
+    """False if its handler reports no costs (``item.used(cost=…)``): it then runs even when such costs used up the budget."""
     quiet_seconds: float
     """Seconds without a further decision before the merge is repeated with the decisions made."""
 

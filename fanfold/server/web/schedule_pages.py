@@ -38,6 +38,7 @@ EMPTY = {
     "catch_up": "one",
     "values": "",
     "options": "",
+    "budget": "",
 }
 Field = Annotated[str, Form(max_length=200)]
 LongField = Annotated[str, Form(max_length=64_000)]
@@ -63,10 +64,11 @@ async def add(
     catch_up: Field = "one",
     values: LongField = "",
     options: LongField = "",
+    budget: Field = "",
 ) -> Response:
     """Add the schedule, or show the form again with what is wrong."""
     given = {"name": name.strip(), "cron": cron.strip(), "zone": zone.strip(), "pipeline": pipeline}
-    given |= {"overlap": overlap, "catch_up": catch_up, "values": values, "options": options}
+    given |= {"overlap": overlap, "catch_up": catch_up, "values": values, "options": options, "budget": budget.strip()}
     try:
         known = pipeline_of(place, pipeline)
         wanted = _json(values, list, "inputs")
@@ -82,6 +84,7 @@ async def add(
             catch_up=catch_up,
             items=wanted if takes_items and wanted else None,
             options=_json(options, dict, "options"),
+            budget=given["budget"] or None,
             literal=True,
         )
     except FanfoldError as problem:

@@ -56,6 +56,36 @@ def test_an_unknown_price_is_told_as_unknown(folder: Path) -> None:
     assert said == "1 picture by replicate: the cost is unknown. Set its price in fanfold.toml.\n"
 
 
+def test_a_budget_of_exactly_the_price_is_enough(images: ImageServer, folder: Path) -> None:
+    code, said = asked(folder, "a hat", "--count", "2", "--budget", "0.08", "-o", "out")
+    assert (code, len(json.loads(said)["images"]), len(images.jobs)) == (Exit.OK, 2, 2)
+
+
+def test_pictures_that_cost_more_than_the_budget_are_not_ordered(images: ImageServer, folder: Path) -> None:
+    small, _ = asked(folder, "a hat", "--count", "2", "--budget", "0.07")
+    assert isinstance(small, ff.BadInput)
+    assert str(small).startswith("2 pictures by replicate cost $0.08, more than the budget of $0.07.")
+    settings = folder / "fanfold.toml"
+    settings.write_text(settings.read_text().replace("price = 0.04\n", ""))
+    unknown, _ = asked(folder, "a hat", "--budget", "1")
+    assert isinstance(unknown, ff.BadInput)
+    assert "The price of replicate is not known" in str(unknown)
+    assert not images.jobs
+    code, _ = asked(folder, "a hat", "--budget", "1", "--allow-unknown-cost", "-o", "out")
+    assert (code, len(images.jobs)) == (Exit.OK, 1)
+
+
+def test_a_picture_that_uses_up_the_budget_again_waits_for_a_raise(images: ImageServer, folder: Path) -> None:
+    """Moderation withholds the first picture, which is paid for: the second try would cost more than the budget."""
+    images.choose = lambda prompt, seed: "moderated" if len(images.jobs) == 0 else "good"
+    stopped, _ = asked(folder, "a hat", "--budget", "0.04", "-o", "out")
+    assert isinstance(stopped, ff.TaskStopped)
+    assert "The budget is used up: $0.04 of $0.04 spent" in str(stopped)
+    assert len(images.jobs) == 1
+    code, _ = asked(folder, "a hat", "--budget", "0.08", "-o", "out")
+    assert (code, len(images.jobs)) == (Exit.OK, 2)
+
+
 def test_mistakes_are_named_before_anything_is_begun(images: ImageServer, folder: Path) -> None:
     code, said = asked(folder, "a hat", "--count", "3", "--estimate", as_json=False)
     assert (code, said) == (Exit.OK, "3 pictures by replicate: $0.12\n")

@@ -14,6 +14,7 @@ from fanfold.engine.tasks.moving.counts import COPIED, Ahead, OutOfDate, StageCo
 from fanfold.engine.tasks.moving.merge_again import merge_again, overdue_merge
 from fanfold.engine.tasks.moving.sampling import end_sample, is_stopped
 from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, may_try, move
+from fanfold.engine.tasks.moving.used_up import closed_on_entering
 from fanfold.engine.telemetry.telling import left_stage
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
@@ -201,6 +202,8 @@ def enter(
         if put_back or make_items(tx, row, stage, new_items, counts.event):
             target = TaskState.WAITING if stops else TaskState.ACTIVE
             written = clear | started | {"missing": counts.missing(stage.name)}
+            if verb == "advance" and target is TaskState.ACTIVE:
+                written |= closed_on_entering(tx, row, stage)
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
             return target
         left = counts.just_entered(stage.name)

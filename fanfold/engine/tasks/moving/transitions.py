@@ -108,8 +108,8 @@ def move(
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
         if (
             row.closed_at is not None
-        ):  # In its next state a task is open: if its budget is still used up, it is closed again.
-            written["closed_at"] = None
+        ):  # In its next state a task is open, unless it enters another stage that may spend.
+            written.setdefault("closed_at", None)
         if row.start_at is not None:  # Any move ends the wait for its start time.
             written["start_at"] = None
         if (

@@ -3,17 +3,22 @@
 Such costs are known only when an attempt is over, so nothing can be reserved for them. Pausing at once would hand back the
 items that run, and what they cost would be paid again. So the task is first closed: no worker claims more of its items. It is
 paused when none of them runs.
+
+A stage that reports no costs (`spends=False`) is not closed: what was paid for is still watermarked, merged and delivered. The
+next stage that may spend is closed when the task enters it.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from fanfold.engine.money.shared_budgets import used_up_budget
 from fanfold.engine.tasks.moving.transitions import Pipelines, move
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.money.amounts import told
 from fanfold.model.money.shared_budgets import whose
+from fanfold.model.plan import PlannedStage
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.store.rows.money.budgets import task_scope
@@ -29,8 +34,21 @@ def _close(tx: Transaction, number: int) -> None:
     row = tx.tasks.lock(number)
     if row is None or row.state is not TaskState.ACTIVE or row.is_closed or row.ending is not None:
         return
+    if not row.plan.stage(row.stage).spends:  # Another worker may have moved the task on since the cost was settled.
+        return
     if used_up_budget(tx, number, row.owner) is not None:
         tx.tasks.close(number)
+
+
+def closed_on_entering(tx: Transaction, row: TaskRow, stage: PlannedStage) -> dict[str, Any]:
+    """The values that close a task which enters a stage that may spend, if an earlier stage has used up a budget.
+
+    Only after a stage that was closed, or that spends nothing and so was not: elsewhere the stage that spent was closed.
+    """
+    was_skipped = row.is_closed or not row.plan.stage(row.stage).spends
+    if not (stage.spends and was_skipped) or used_up_budget(tx, row.number, row.owner) is None:
+        return {}
+    return {"closed_at": tx.time()}
 
 
 def pause_closed(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str) -> TaskState | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.model.item import NewItem
+from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import AS_KEPT
 from fanfold.model.values.files import File
@@ -21,14 +23,23 @@ STORED = ("options", "title", "priority", "tags", "retry_limit", "metadata", "st
 def stored(wanted: Submission, inputs: Sequence[Any], items: list[Any] | None) -> str:
     """The submission as text."""
     known = {name: getattr(wanted, name) for name in STORED} | {"inputs": list(inputs), "items": items}
-    return serial.dump(known | {"tags": list(wanted.tags), "notify": list(wanted.notify)}, "The schedule")
+    known |= {"tags": list(wanted.tags), "notify": list(wanted.notify)}
+    known["budget"] = None if wanted.budget is None else asdict(wanted.budget)
+    return serial.dump(known, "The schedule")
 
 
 def restored(text: str) -> Submission:
     """The submission without its inputs."""
     known = serial.load(text, reading=AS_KEPT)
     items = None if known["items"] is None else [NewItem(one["key"], one["input"]) for one in known["items"]]
-    return Submission(**{name: known.get(name) for name in STORED if name in known}, items=items, literal=True)
+    named = {name: known.get(name) for name in STORED if name in known}
+    return Submission(**named, items=items, literal=True, budget=budget_of(known))
+
+
+def budget_of(known: dict[str, Any]) -> BudgetWish | None:
+    """The budget of each task; schedules of earlier versions have none."""
+    budget = known.get("budget")
+    return None if budget is None else BudgetWish(**budget)
 
 
 def shown(text: str) -> dict[str, Any]:

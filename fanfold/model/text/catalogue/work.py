@@ -63,6 +63,9 @@ SENTENCES: dict[str, str] = {
         "its step takes longer than the {seconds:.3g} s that a tick has for it: give it more[[ (--seconds)]], set "
         "takes= to the seconds it needs, or run a worker; then retry it"
     ),
+    "stage_spends_nothing": (
+        "{stage} reports a cost but is declared with spends=False. The cost counts. Remove spends=False and submit it again."
+    ),
     "child_ended": "The process that was to run it ended.",
     "child_stopping": "The worker is stopping.",
     "child_died": "The process that ran it died ({manner}).",

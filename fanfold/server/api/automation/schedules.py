@@ -53,6 +53,7 @@ class ScheduleShape(BaseModel):
     options: dict[str, JsonValue]
     tags: list[str]
     priority: int
+    budget: float | None = Field(description="What the calls of each task to models may cost, in US dollars.")
     runs: list[RunShape]
 
     @classmethod
@@ -92,6 +93,11 @@ class NewSchedule(BaseModel):
     tags: list[Text] = Field(default=[], max_length=100)
     owner: Text | None = None
     straight_through: bool = False
+    budget: float | Text | None = Field(
+        default=None, description="What the calls of each task to models may cost, in US dollars."
+    )
+    strict_budget: bool = Field(default=False, description="Reserve the most that each call can cost.")
+    allow_unknown_cost: bool = Field(default=False, description="Ask models even if their price is unknown.")
 
     model_config = ConfigDict(
         extra="forbid",
@@ -129,7 +135,8 @@ async def add_schedule(client: Looking, access: Asking, place: At, name: Name, w
         client.schedules.add, name, wish.cron, pipeline, *wish.inputs, *files, zone=wish.zone, overlap=wish.overlap,
         catch_up=wish.catch_up, items=None if wish.items is None else [new_item(one) for one in wish.items],
         options=wish.options, title=wish.title, priority=wish.priority, tags=wish.tags, owner=wish.owner,
-        straight_through=wish.straight_through, literal=True,
+        straight_through=wish.straight_through, literal=True, budget=wish.budget, strict_budget=wish.strict_budget,
+        allow_unknown_cost=wish.allow_unknown_cost,
     )  # fmt: skip
     return ScheduleShape.of(added)
 

@@ -38,6 +38,7 @@ WORDS: dict[str, str] = {
     "do the rest": "处理其余部分",
     "none": "无",
     "{spent} of {cap}": "已花费 {spent}，预算 {cap}",
+    "Budget of each task, in dollars": "每个任务的预算（美元）",
     "Share of the budget that is spent": "预算已花费的比例",
     "{amount} reserved for calls in flight": "为进行中的调用预留 {amount}",
     "{amount} reserved for calls without an answer": "为未收到回答的调用预留 {amount}",

@@ -55,8 +55,9 @@ SENTENCES: dict[str, str] = {
         "或不要用纯数字作键。"
     ),
     "key_length": "第 {number} 个条目的键须为 1 到 {most} 个字符且不含 NUL；它有 {length} 个。",
+    "stage_spends_nothing": "{stage} 报告了费用，但声明了 spends=False。费用已计入。请去掉 spends=False，然后重新提交。",
     "tick_too_short": (
-        "它的步骤用时超过 tick 给它的 {seconds:.3g} 秒：请多给时间[[（--budget）]]，或用 takes= 说明所需秒数，或"
+        "它的步骤用时超过 tick 给它的 {seconds:.3g} 秒：请多给时间[[（--seconds）]]，或用 takes= 说明所需秒数，或"
         "运行工作进程；然后重试"
     ),
     "child_ended": "本应运行它的进程已被终止。",
