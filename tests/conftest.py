@@ -1,7 +1,6 @@
 """Fixtures for all tests."""
 
 import fcntl
-import logging
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from xdist.scheduler import LoadGroupScheduling
 from tests import redis_server as redis_server_module
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
+from tests.leftovers import undone
 from tests.s3_server import CREDENTIALS, S3Server
 from tests.servers import PostgresServer, ServerUnavailable
 from tests.sharing import share_statements
@@ -157,13 +157,10 @@ def started(server: PostgresServer) -> PostgresServer:
 
 
 @pytest.fixture(autouse=True)
-def _own_logging() -> Iterator[None]:
-    """Undo what a command that ran in this process did to the logging: the next test would find nothing in its log."""
-    ours = logging.getLogger("fanfold")
-    before = ours.handlers[:], ours.level, ours.propagate
-    yield
-    ours.handlers[:], ours.propagate = before[0], before[2]
-    ours.setLevel(before[1])
+def _own_process() -> Iterator[None]:
+    """Undo what a command that ran in this process left in it."""
+    with undone():
+        yield
 
 
 @pytest.fixture(scope="session")
