@@ -203,6 +203,15 @@ def test_clean_answers_let_one_more_call_fly_up_to_the_ceiling(store: Store) -> 
     assert levels == [4, 5, 6, 6, 6]
 
 
+def test_a_process_that_may_make_more_calls_is_not_held_to_the_few_of_an_earlier_one(store: Store) -> None:
+    levels = []
+    for in_flight, clean in ((1, 0), (8, 0), (8, 8), (4, 0)):
+        declare(store, in_flight)
+        with store.write() as tx:
+            levels.append(tx.rate_limits.grow(KEY, clean, 16).level)
+    assert levels == [1, 8, 9, 9], "and what answers allowed is not taken back"
+
+
 def test_processes_never_hold_more_calls_in_flight_together_than_allowed(store: Store, clock: HandClock) -> None:
     declare(store)
     assert hold(store, "a", 6) == 6

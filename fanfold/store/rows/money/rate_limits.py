@@ -66,10 +66,20 @@ class RateLimits:
         if Dimension.IN_FLIGHT not in known:
             made = self._new(key, Dimension.IN_FLIGHT, in_flight, 0.0, in_flight)
             self.connection.execute(made.on_conflict_do_nothing())
+        elif known[Dimension.IN_FLIGHT].burst < in_flight:
+            self._start_higher(key, in_flight)
         for dimension in Dimension:
             size, row = sizes.get(dimension), known.get(dimension)
             if size != (row.configured if row else None):
                 self._configure(key, dimension, size, row.learned if row else None)
+
+    def _start_higher(self, key: str, in_flight: float) -> None:
+        """Raise the start value, so that a process that may make more calls is not held to one that was limited to few."""
+        chosen = sa.and_(
+            limits.c.key == key, limits.c.dimension == Dimension.IN_FLIGHT.value, limits.c.burst < in_flight
+        )
+        level = sa.case((limits.c.level < in_flight, in_flight), else_=limits.c.level)
+        self.connection.execute(sa.update(limits).where(chosen).values(level=level, burst=in_flight))
 
     def _configure(self, key: str, dimension: Dimension, size: float | None, learned: float | None) -> None:
         paced = pace(dimension, size or learned or UNKNOWN_SIZE)
