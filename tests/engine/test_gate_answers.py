@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
 import fanfold as ff
 from fanfold.model.pipelines.gates import Gate, asked_by
-from tests.installation import Installation
+from tests.installation import HandClock, Installation
 
 TONE = ff.Option("tone", "choice", choices=("formal", "plain"), help="How it should sound")
 COPIES = ff.Option("copies", "number", default=1, at_least=1, at_most=9)
@@ -119,6 +120,48 @@ def test_a_partial_task_that_is_merged_still_stops_at_a_gate_that_asks(installat
     assert installation.client.merge(task.id).state == "waiting"
     installation.client.resume(task.id, {"tone": "plain"})
     assert installation.completed(task)[1] == {"tone": "plain"}
+
+
+@pytest.mark.parametrize("redo", ["item", "merge", "decision"])
+def test_what_was_made_again_is_not_passed_by_the_answer_given_before(
+    installation: Installation, clock: HandClock, redo: str
+) -> None:
+    """The answer was given to the old result. A redo of the stage behind the gate needs none: it sees the same result."""
+    task = waiting(installation, printing_twice())
+    installation.client.resume(task.id, {"tone": "plain"})
+    assert installation.completed(task) == ["draft of page, 1", "plain"]
+    if redo == "item":
+        installation.client.retry(task.id, ["1"], stage="draft")
+    elif redo == "merge":
+        installation.client.merge(task.id)
+    else:
+        installation.client.decide(task.id, "1", "part", "reject", stage="draft")
+        clock.advance(60)
+    installation.work()
+    assert installation.client.get(task.id).state == "waiting", "a person has not seen what was made again"
+    installation.client.resume(task.id, {"tone": "formal"})
+    assert installation.completed(task)[1] == "formal"
+    installation.client.retry(task.id, ["1"], stage="publish")
+    assert installation.completed(task)[1] == "formal"
+
+
+def printing_twice() -> ff.Pipeline:
+    """A draft with a number that grows, a merge, a gate that asks, and the stage behind it."""
+    made, times = ff.Pipeline("press"), itertools.count(1)
+
+    @made.each
+    def draft(item: Any) -> Any:
+        return f"draft of {item.input}, {next(times)}"
+
+    @made.merge
+    def bind(task: Any, results: Any) -> Any:
+        return "; ".join(result.output for result in results)
+
+    @made.step(gate=Gate(TONE))
+    def publish(task: Any) -> Any:
+        return [task.previous, task.answer()["tone"]]
+
+    return made
 
 
 def _fails(item: Any) -> Any:

@@ -10,6 +10,12 @@ ANSWERS = "fanfold/engine/tasks/steering/gate_answers.py"
 HERE, GATES = "engine/test_webhooks.py", "engine/test_gate_answers.py"
 MUTANTS = (
     mutant(
+        "a gate that asks is not passed by an answer to an earlier result",
+        Edit("fanfold/engine/tasks/moving/advance.py", "if stage.asks:", "if False:"),
+        by="sqlite",
+        test=f"{GATES}::test_what_was_made_again_is_not_passed_by_the_answer_given_before",
+    ),
+    mutant(
         "deliveries are not told of themselves",
         Edit(
             NOTICES,

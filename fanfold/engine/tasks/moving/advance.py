@@ -220,7 +220,12 @@ def enter(
 def _passed_gate(
     counts: StageCounts, stage: PlannedStage, new_items: NewItems | None, put_back: bool, begun: bool | None
 ) -> bool:
-    """Whether a person has already let the task through the gate of a stage."""
+    """Whether a person has already let the task through the gate of a stage.
+
+    One that asks is asked again whenever the task comes to it: the answer was given to what an earlier stage made before.
+    """
+    if stage.asks:
+        return False
     if put_back and stage.kind is not Kind.EACH:
         return False
     if new_items is not None and new_items.begun:
