@@ -52,6 +52,10 @@ def test_a_budget_used_up_by_handlers_pauses_the_task_and_raising_it_resumes(liv
         assert "The budget is used up: $1.50 of $1.50 spent. Raise the budget to continue" in paused.wait_reason
         assert (ran, live.client.budget(task.id).spent) == ([0, 1, 2], 1.5)
         assert codes(live, task).count("budget_own_exceeded") == 1
+        for _ in range(3):
+            with pytest.raises(ff.IllegalMove, match=r"used up: \$1.50 of \$1.50 spent. Raise the budget"):
+                live.client.resume(task.id)
+        assert live.client.get(task.id).state == "paused"
         live.client.raise_budget(task.id, by=1)
         paused = live.until(task, "paused")
         assert (ran, live.client.budget(task.id).spent) == ([0, 1, 2, 3, 4], 2.5)
@@ -223,6 +227,8 @@ class TestSharedBudgets:
             )
             assert (paused.done, shared(live)) == (3, {"owner": 1.5, "all": 2.5})
             assert codes(live, task).count("budget_shared_own_exceeded") == 1
+            with pytest.raises(ff.IllegalMove, match="The budget of owner alice is used up"):
+                live.client.resume(task.id)
             budgets.write_text("[budgets]\nday = 4\n[budgets.owners]\nalice = 100\n")
             live.client.resume(task.id)
             paused = live.until(task, "paused")

@@ -17,6 +17,12 @@ OWN = "engine/test_own_costs.py"
 
 MUTANTS = (
     mutant(
+        "a task whose handlers have used up its budget is not resumed",
+        Edit(USED_UP, "raise IllegalMove(_why(budget, row))", "return"),
+        by="sqlite",
+        test=f"{OWN}::test_a_budget_used_up_by_handlers_pauses_the_task_and_raising_it_resumes",
+    ),
+    mutant(
         "costs that handlers report count in the budgets of owners and days",
         Edit("fanfold/engine/worker/attempt/own_costs.py", "used_up | _charge_shared(tx, costs)", "used_up"),
         by="sqlite",

@@ -62,10 +62,14 @@ def shared_budgets() -> SharedBudgets:
 
 def used_up_budget(tx: Transaction, number: int, owner: str) -> BudgetRow | None:
     """The first budget that a task with costs of its own has used up, or may have; None if there is room in all."""
-    scopes = [task_scope(number), *shared_budgets().scopes(owner, None, utc_now())]
-    found = tx.budgets.of(scopes)
-    rows = [found[scope] for scope in scopes if scope in found]
-    return next((row for row in rows if row.taken >= row.cap), None)
+    shared = shared_budgets().scopes(owner, None, utc_now())
+    found = tx.budgets.of([task_scope(number), *shared])
+    for scope in (task_scope(number), *shared):
+        if (row := found.get(scope)) is not None:
+            row = row._replace(cap=shared.get(scope, row.cap))  # The stored cap is as old as the last cost.
+            if row.taken >= row.cap:
+                return row
+    return None
 
 
 def utc_now() -> datetime:

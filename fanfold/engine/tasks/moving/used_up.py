@@ -15,14 +15,18 @@ from typing import Any
 
 from fanfold.engine.money.shared_budgets import used_up_budget
 from fanfold.engine.tasks.moving.transitions import Pipelines, move
+from fanfold.errors import IllegalMove
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.money.amounts import told
 from fanfold.model.money.shared_budgets import whose
 from fanfold.model.plan import PlannedStage
 from fanfold.model.task import TaskRow
-from fanfold.model.text.sentences import say
-from fanfold.store.rows.money.budgets import task_scope
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.store.rows.money.budgets import BudgetRow, task_scope
 from fanfold.store.store import Store, Transaction
+
+OWN_COSTS = ("budget_spent_own", "budget_shared_spent_own")
+"""Codes of the reasons with which such a task is paused."""
 
 
 def close_task(store: Store, number: int) -> None:
@@ -59,12 +63,29 @@ def pause_closed(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str
     if budget is None:
         open_task(tx, row)
         return None
-    spent, cap = told(budget.spent), told(budget.cap)
-    reason = say("budget_spent_own", spent=spent, cap=cap, task=row.id)
-    if budget.scope != task_scope(row.number):
-        reason = say("budget_shared_spent_own", whose=whose(budget.scope), spent=spent, cap=cap)
+    reason = _why(budget, row)
     move(tx, pipelines, row, "pause", TaskState.PAUSED, actor=actor, reason=reason, values={"reason": reason})
     return TaskState.PAUSED
+
+
+def refuse_resume(tx: Transaction, row: TaskRow) -> None:
+    """IllegalMove if a task was paused for costs of its handlers and the budget is still used up.
+
+    Each resume would begin, and pay for, as many items as there are slots before the task is paused again. Calls of models need
+    no such check: none is sent without room in the budget, and cached answers cost nothing.
+    """
+    if not isinstance(row.reason, Sentence) or row.reason.code not in OWN_COSTS:
+        return
+    budget = used_up_budget(tx, row.number, row.owner)
+    if budget is not None:
+        raise IllegalMove(_why(budget, row))
+
+
+def _why(budget: BudgetRow, row: TaskRow) -> Sentence:
+    spent, cap = told(budget.spent), told(budget.cap)
+    if budget.scope == task_scope(row.number):
+        return say("budget_spent_own", spent=spent, cap=cap, task=row.id)
+    return say("budget_shared_spent_own", whose=whose(budget.scope), spent=spent, cap=cap)
 
 
 def open_task(tx: Transaction, row: TaskRow) -> None:

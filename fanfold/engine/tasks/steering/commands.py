@@ -18,6 +18,7 @@ from fanfold.engine.tasks.moving.advance import compensate, enter
 from fanfold.engine.tasks.moving.copy_items import TRIES, make_ready
 from fanfold.engine.tasks.moving.counts import Ahead, Begun, StageCounts, count_ahead
 from fanfold.engine.tasks.moving.transitions import Pipelines, mirror_of, move
+from fanfold.engine.tasks.moving.used_up import refuse_resume
 from fanfold.engine.tasks.steering.delete import finish_removal, remove
 from fanfold.engine.tasks.steering.gate_answers import take_answer
 from fanfold.engine.tasks.steering.redo import Redo, rerun, retry
@@ -276,6 +277,8 @@ class Commands:
     ) -> None:
         if stage is not None and stage != row.stage:
             raise IllegalMove(say("gate_passed", task=row.id, stage=stage, place=row.stage))
+        if row.state is TaskState.PAUSED:
+            refuse_resume(tx, row)
         reason = take_answer(tx, row, answer, self.actor)
         self._move(tx, row, "resume", TaskState.ACTIVE, reason=reason)
 
