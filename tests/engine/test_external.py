@@ -253,17 +253,36 @@ def test_a_refused_start_does_not_forget_the_job_that_failed_before(
     assert service.starts == {f"{task.id}/render/a": 1, f"{task.id}/render/a~2": 1}
 
 
-def test_a_look_that_fails_looks_at_the_same_job_again(installation: Installation, clock: HandClock) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("odd"), ff.Temporary("busy", after=60)], ids=["any", "temporary"])
+def test_polls_that_fail_use_no_retry_and_poll_the_same_job_again(
+    installation: Installation, clock: HandClock, error: Exception
+) -> None:
     service = JobService()
-    service.ends += [RuntimeError("odd")] * 4
+    service.ends += [error] * 7
     task = submit(installation, service)
-    for _ in range(5):
-        installation.work()
-        clock.advance(60)
-    assert installation.client.get(task.id).state == "failed"
-    installation.client.retry(task.id)
     installation.work()
+    reason = installation.client.get(task.id).wait_reason
+    assert reason is not None
+    assert str(error) in reason
+    for _ in range(7):
+        clock.advance(60)
+        installation.work()
     assert (outputs(installation, task), sum(service.starts.values())) == (["made by job-1"], 1)
+    assert installation.client.items(task.id)[0].failures == 0
+
+
+def test_a_job_that_cannot_be_polled_is_given_up_after_the_limit(installation: Installation, clock: HandClock) -> None:
+    service = JobService()
+    service.ends += [RuntimeError("odd")] * 100
+    task = submit(installation, service, wait_limit=100)
+    installation.work()
+    for _ in range(3):
+        clock.advance(60)
+        installation.work()
+    [(_, code, message, _)] = installation.client.failures(task.id)
+    assert code == "gave_up"
+    assert message is not None
+    assert "The last poll failed: RuntimeError: odd" in message
 
 
 @pytest.mark.parametrize("redo", ["with options", "of a done item", "rerun"])

@@ -13,7 +13,29 @@ STORE = "fanfold/store/items/awaited/external_jobs.py"
 SETTLING = "fanfold/store/items/settle.py"
 EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_no_job_twice"
 
+UNWANTED = "engine/test_external_unwanted.py"
+
 MUTANTS = (
+    mutant(
+        "a poll that fails uses no retry",
+        Edit(ENGINE, "if not _may_pass(error):", "if True:"),
+        test=f"{JOBS}::test_polls_that_fail_use_no_retry_and_poll_the_same_job_again[sqlite-any]",
+    ),
+    mutant(
+        "a redo asks about the job before it",
+        Edit(ENGINE, "await self._settle_earlier(row)", "pass"),
+        test=f"{UNWANTED}::test_a_redo_asks_about_a_job_of_unknown_outcome_before_it_starts_another[sqlite-pause and rerun]",
+    ),
+    mutant(
+        "a job that was started too late is cancelled and told",
+        Edit(ENGINE, "mine[3], late=True)", "mine[3], late=True) if kept else None"),
+        test=f"{UNWANTED}::test_a_job_that_a_worker_without_its_lease_started_beside_another_is_cancelled_and_told[sqlite-True]",
+    ),
+    mutant(
+        "a job of an item that has ended is not checked or sent again",
+        Edit("fanfold/store/items/awaited/external_jobs.py", "ended=ItemState(row.item_state) in ENDED", "ended=False"),
+        test=f"{UNWANTED}::test_what_nobody_would_do_is_refused_for_jobs_whose_items_have_ended[sqlite]",
+    ),
     mutant(
         "the generation of what a retry has put back is kept",
         Edit(

@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.handlers.external_call import called, is_refusal
 from fanfold.engine.handlers.typed_values import loaded
+from fanfold.engine.handlers.unwanted_job import note_unwanted, unwanted
 from fanfold.engine.tasks.steering.wake import hashed
 from fanfold.errors import (
     BadInput,
     Cancelled,
     DatabaseProblem,
+    FanfoldError,
+    HandlerError,
     HoldItem,
     JobFailed,
     Permanent,
+    Temporary,
 )
 from fanfold.model.awaited.external import JobRow, JobState
 from fanfold.model.item import Later
@@ -44,6 +48,8 @@ GRACE_SECONDS = 4.0
 """How long an attempt that is told to stop waits for a start in progress; its worker waits a little longer."""
 SHORTEST_WAIT_SECONDS = 1.0
 """Usual durations below this are not worth a wait: the job is polled at once."""
+SHORTEST_POLL_PAUSE_SECONDS, LONGEST_POLL_PAUSE_SECONDS = 5.0, 60.0
+"""Pause after a poll that failed: a tenth of the time since the start, within these."""
 IN_FLIGHT_SECONDS = 2.0
 """Interval at which to check whether a start left in progress by an earlier attempt has ended."""
 KEEP_SECONDS = 600.0
@@ -97,7 +103,7 @@ class External:
         started = None
         if row is None or not self._is_ours(row):
             if row is not None and row.state in (JobState.INTENDED, JobState.UNKNOWN):
-                log.warning("[%s] Abandoning the job %s of unknown outcome: redo requested", self.work.task_id, row.key)
+                await self._settle_earlier(row)
             job = started = await self._start(self._key(1))
         elif row.state is JobState.OVER:
             job = started = await self._start(self._key(self._number(row.key) + 1))
@@ -146,6 +152,30 @@ class External:
         if not await self._write(lambda tx: tx.externals.found(self._item, self._lease, row, text)):
             raise self._stopped()
         return found
+
+    async def _settle_earlier(self, row: JobRow) -> None:
+        """Find out what became of a job of unknown outcome before a redo starts one with a key of its own.
+
+        A job that was started after all is cancelled. Who asks for a redo wants another result, not to pay for both unknowingly.
+        """
+        if row.in_flight:
+            raise LookLater(IN_FLIGHT_SECONDS)
+        if self.service.find is None:
+            raise HoldItem(self._unclear(row.key))
+        found = await called(self.service.find, row.key)
+        if found is not None:
+            await self._superseded(found, row.key, late=False)
+
+    async def _superseded(self, job: Any, key: str, *, late: bool) -> None:
+        """Cancel a job at the service whose result nobody will use, and tell people: it may be paid for."""
+        cancelled = await self._cancel(job)
+        reason = unwanted(serial.dump(job, "The id"), key, late=late, cancelled=cancelled)
+        log.warning("[%s] %s", self.work.task_id, reason)
+        claimed = self.work._claimed
+        try:
+            await self._write(lambda tx: note_unwanted(tx, claimed.task, claimed.stage, claimed.key, reason))
+        except DatabaseProblem as problem:
+            log.warning("[%s] The event about job %s is not stored: %s", self.work.task_id, job, problem)
 
     def _unclear(self, key: str, error: BaseException | None = None) -> Sentence:
         task = self.work.task_id
@@ -226,7 +256,7 @@ class External:
                 await asyncio.sleep(pause)
                 pause = min(5.0, pause * 2)
         if not kept:
-            log.warning("[%s] Job %s (key %s) came too late and is ignored", self.work.task_id, text, mine[3])
+            await self._superseded(loaded(self.work, text, "The id of an external job"), mine[3], late=True)
 
     async def _look(self, job: Any) -> Any:
         try:
@@ -237,20 +267,45 @@ class External:
         except asyncio.CancelledError:
             await self._cancel_if_task_is(job)
             raise
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+            raise await self._poll_failed(job, error) from error
         row = await self._read() if isinstance(found, Later) or self.service.kind else None
         if not isinstance(found, Later):
             await self._learn(row)
             return found
         waited = row.seconds if row is not None else 0.0
         if waited > self.work.wait_limit:
-            await self._cancel(job)
-            await self._end()
-            limit = self.work.wait_limit
-            raise Permanent(
-                say("external_job_gave_up", job=serial.dump(job, "The id"), waited=waited, limit=limit),
-                code="gave_up",
-            )
+            raise await self._given_up(job, waited)
         raise LookLater(found.seconds)
+
+    async def _poll_failed(self, job: Any, error: Exception) -> HandlerError:
+        """A poll that failed says nothing about the job, which may cost money: it is polled again, and no retry is used up.
+
+        Failing the item would let a compensation run, and a retry start a second job, while this one may end well.
+        """
+        row = await self._read()
+        waited = row.seconds if row is not None else 0.0
+        cause = f"{type(error).__name__}: {error}"
+        if waited > self.work.wait_limit:
+            return await self._given_up(job, waited, cause)
+        after = error.after if isinstance(error, Temporary) else None
+        if after is None:
+            after = min(LONGEST_POLL_PAUSE_SECONDS, max(SHORTEST_POLL_PAUSE_SECONDS, waited / 10))
+        reason = say("external_poll_failed", job=serial.dump(job, "The id"), error=cause)
+        return Temporary(reason, after=after, counts=False, code="poll_failed")
+
+    async def _given_up(self, job: Any, waited: float, cause: str | None = None) -> Permanent:
+        """End the job, and say that it took too long."""
+        await self._cancel(job)
+        await self._end()
+        told, limit = serial.dump(job, "The id"), self.work.wait_limit
+        if cause is None:
+            reason = say("external_job_gave_up", job=told, waited=waited, limit=limit)
+        else:
+            reason = say("external_job_gave_up_error", job=told, waited=waited, limit=limit, error=cause)
+        return Permanent(reason, code="gave_up")
 
     async def _learn(self, row: JobRow | None) -> None:
         """Remember how long the job took. A mistake here never costs the result."""
@@ -273,15 +328,17 @@ class External:
         with self.work._store.read() as tx:
             return tx.tasks.get(self.work._row.number)
 
-    async def _cancel(self, job: Any) -> None:
-        """Ask the service to cancel; errors are only logged, since the attempt is over either way."""
+    async def _cancel(self, job: Any) -> bool:
+        """Ask the service to cancel; errors are only logged, since the attempt is over either way. Whether it was asked."""
         if self.service.cancel is None:
-            return
+            return False
         try:
             async with asyncio.timeout(self.work.grace_seconds):
                 await called(self.service.cancel, job)
         except Exception as error:
             log.warning("[%s] The external job %s could not be cancelled: %r", self.work.task_id, job, error)
+            return False
+        return True
 
     async def _end(self) -> None:
         row = await self._read()
@@ -307,6 +364,13 @@ class External:
     def _stopped(self) -> Cancelled:
         self.work._stop.set()
         return Cancelled(say("external_stopped"))
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the next poll may succeed. What a handler raises on purpose, and a lost lease or database, mean what they say."""
+    if isinstance(error, HandlerError | FanfoldError):
+        return isinstance(error, Temporary) and error.counts
+    return True
 
 
 def _forget(starting: asyncio.Task[Any]) -> None:

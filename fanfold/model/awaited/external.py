@@ -56,5 +56,7 @@ class ExternalJob:
     updated_at: datetime
     held: str | None
     """Why its item waits for a person, if it does."""
+    ended: bool = False
+    """Whether its item has ended: nobody polls the job or starts it again before the item is retried."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
     """Codes and parameters of the texts that have them, by field; filled in JSON."""

@@ -27,13 +27,14 @@ class Wish:
 
 
 FITS: dict[str, tuple[Callable[[ExternalJob, bool], bool], JobState | None]] = {
-    "check": (lambda job, named: job.state in (JobState.UNKNOWN, JobState.STARTED), None),
+    # The item that would poll the job, or start it again, must not have ended. That a job is lost can be said at any time.
+    "check": (lambda job, named: job.state in (JobState.UNKNOWN, JobState.STARTED) and not job.ended, None),
     # A job that was certainly started may be running well: it must be named to be given up.
     "lost": (
         lambda job, named: job.state is JobState.UNKNOWN or (named and job.state is JobState.STARTED),
         JobState.OVER,
     ),
-    "resend": (lambda job, named: job.state is JobState.UNKNOWN, JobState.RESEND),
+    "resend": (lambda job, named: job.state is JobState.UNKNOWN and not job.ended, JobState.RESEND),
 }
 """Per verb: the jobs that it applies to, and their state afterwards."""
 
@@ -102,6 +103,8 @@ def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> Sentence:
     """Why the verb applies to none of the jobs, and what to do instead."""
     if any(job.state is JobState.INTENDED for job in jobs):
         return say("external_starting", task=row.id)
+    if ended := [job.item for job in jobs if job.ended and job.state is not JobState.OVER]:
+        return say("external_item_ended", task=row.id, keys=ended, key=ended[0])
     if wish.verb == "check":
         return say("no_external_to_check", task=row.id)
     return say("no_external_unknown", task=row.id)

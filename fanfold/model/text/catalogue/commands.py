@@ -76,6 +76,10 @@ SENTENCES: dict[str, str] = {
         "Task {task} has no external job for item {keys}.[[ To see them: fanfold external {task}]]"
     ),
     "external_starting": "An external job of task {task} is being started right now: wait a moment, then try again.",
+    "external_item_ended": (
+        "The items of these external jobs of task {task} have ended: {keys}. Retry them first; their jobs are then looked up, "
+        "not started again.[[ fanfold retry {task} {key}]]"
+    ),
     "no_external_to_check": "Task {task} has no external job to check.[[ To see them: fanfold external {task}]]",
     "no_external_unknown": (
         "Task {task} has no external job of unknown outcome.[[ To see them: fanfold external {task}]]"

@@ -27,6 +27,25 @@ SENTENCES: dict[str, str] = {
     "time_limit": "It took longer than its time limit of {seconds:g} s.",
     "external_gave_up": "Gave up on the external job after {waited:.0f} s (limit: {limit:.0f} s).",
     "external_job_gave_up": "Gave up on the external job {job} after {waited:.0f} s (limit: {limit:.0f} s).",
+    "external_job_gave_up_error": (
+        "Gave up on the external job {job} after {waited:.0f} s (limit: {limit:.0f} s). The last poll failed: {error}"
+    ),
+    "external_late": (
+        "The external job {job} (key {key}) was started by a worker that had lost the item, beside the one that is used. It runs "
+        "on, and may be paid for."
+    ),
+    "external_late_cancelled": (
+        "The external job {job} (key {key}) was started by a worker that had lost the item, beside the one that is used. It was "
+        "cancelled at the service, and may be paid for."
+    ),
+    "external_before_redo": (
+        "The external job {job} (key {key}) from before the redo was started after all. It runs on, and may be paid for."
+    ),
+    "external_before_redo_cancelled": (
+        "The external job {job} (key {key}) from before the redo was started after all. It was cancelled at the service, and may "
+        "be paid for."
+    ),
+    "external_poll_failed": "The external job {job} could not be polled, and is polled again. {error}",
     "external_unclear": (
         "it is unknown whether the external job {job} was started.[[ Check at the service, then: fanfold external {task} "
         "check | lost | resend]]"

@@ -264,6 +264,7 @@ WORDS: dict[str, str] = {
     "Retry what failed with other options": "用其他选项重试失败的部分",
     "retry with these options": "用这些选项重试",
     "lost": "丢失",
+    "late": "迟到",
     "taken": "已采用",
     "cached": "缓存",
     "fail": "失败",

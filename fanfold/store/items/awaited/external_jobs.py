@@ -23,6 +23,7 @@ from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.tables import HELD, RUNNING, externals, item_data, items, workers
 
 OPEN_STATES = (JobState.INTENDED, JobState.UNKNOWN)
+ENDED = (ItemState.DONE, ItemState.FAILED)
 START_SECONDS = 600.0
 """Longest wait for a starting call, even if its worker is alive."""
 
@@ -149,8 +150,7 @@ class Externals:
 
     def running(self, task: int, lease_seconds: float) -> list[ExternalJob]:
         """Those that were started, and whose items have not ended."""
-        ended = (ItemState.DONE, ItemState.FAILED)
-        open_jobs = (externals.c.task == task, externals.c.state == JobState.STARTED, items.c.state.not_in(ended))
+        open_jobs = (externals.c.task == task, externals.c.state == JobState.STARTED, items.c.state.not_in(ENDED))
         return [job for _, job in self._jobs(sa.and_(*open_jobs), lease_seconds)]
 
     def of_items(self, ids: Sequence[int], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
@@ -161,6 +161,7 @@ class Externals:
         flying = self._in_flight(lease_seconds).label("in_flight")
         found = (
             sa.select(externals, flying, items.c.stage, items.c.seq, items.c.key.label("item_key"))
+            .add_columns(items.c.state.label("item_state"))
             .add_columns(items.c.available_at, item_data.c.hold, item_data.c.hold_sentence)
             .join(items, items.c.id == externals.c.item)
             .outerjoin(item_data, item_data.c.item == items.c.id)
@@ -198,4 +199,5 @@ def _shown(row: sa.Row[Any]) -> ExternalJob:
         intended_at=row.intended_at,
         updated_at=row.updated_at,
         held=restored(row.hold, row.hold_sentence) if held else None,
+        ended=ItemState(row.item_state) in ENDED,
     )

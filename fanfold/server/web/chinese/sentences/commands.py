@@ -63,6 +63,10 @@ SENTENCES: dict[str, str] = {
     "no_external_verb": "外部作业没有 {verb} 操作。可用的有：{known}。",
     "no_external_jobs_for": "任务 {task} 的条目 {keys} 没有外部作业。[[查看：fanfold external {task}]]",
     "external_starting": "任务 {task} 的一个外部作业正在启动：请稍等后再试。",
+    "external_item_ended": (
+        "任务 {task} 的这些外部作业所属的条目已经结束：{keys}。请先重试这些条目；届时会查询其作业，而不会重新启动。"
+        "[[fanfold retry {task} {key}]]"
+    ),
     "no_external_to_check": "任务 {task} 没有可查询的外部作业。[[查看：fanfold external {task}]]",
     "no_external_unknown": "任务 {task} 没有结果不明的外部作业。[[查看：fanfold external {task}]]",
     "action_needs_state": "任务 {task} 目前{state:word}：操作 {action} 需要{states:words}的任务。",

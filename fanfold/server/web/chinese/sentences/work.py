@@ -26,6 +26,18 @@ SENTENCES: dict[str, str] = {
     "time_limit": "超过了 {seconds:g} 秒的时限。",
     "external_gave_up": "等待外部作业 {waited:.0f} 秒后放弃（上限 {limit:.0f} 秒）。",
     "external_job_gave_up": "等待外部作业 {job} {waited:.0f} 秒后放弃（上限 {limit:.0f} 秒）。",
+    "external_job_gave_up_error": (
+        "等待外部作业 {job} {waited:.0f} 秒后放弃（上限 {limit:.0f} 秒）。最后一次查询失败：{error}"
+    ),
+    "external_late": (
+        "外部作业 {job}（键 {key}）由一个已失去该条目的工作进程启动，与所采用的作业重复。它仍在运行，可能已计费。"
+    ),
+    "external_late_cancelled": (
+        "外部作业 {job}（键 {key}）由一个已失去该条目的工作进程启动，与所采用的作业重复。已在服务端取消，可能已计费。"
+    ),
+    "external_before_redo": "重做之前的外部作业 {job}（键 {key}）其实已经启动。它仍在运行，可能已计费。",
+    "external_before_redo_cancelled": "重做之前的外部作业 {job}（键 {key}）其实已经启动。已在服务端取消，可能已计费。",
+    "external_poll_failed": "无法查询外部作业 {job}，将再次查询。{error}",
     "external_unclear": (
         "无法确定外部作业 {job} 是否已启动。[[请到该服务查看，然后：fanfold external {task} check | lost | resend]]"
     ),
