@@ -54,7 +54,7 @@ class PlannedStage:
     quiet_seconds: float = 0.5
     """How long after the last decision a merge runs again."""
     spends: bool = True
-    """Whether its handler may report costs of its own. A task whose budget they have used up goes on where it may not."""
+    """Whether its handler may report costs of its own. If not, the stage also runs when they have used up the budget."""
     asks: str = ""
     """The options that a person answers at its gate (JSON, see `model.pipelines.gates`); empty if the gate only waits."""
 

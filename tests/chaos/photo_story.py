@@ -34,6 +34,9 @@ SHARES = (
 """How many of a hundred requests meet which fault; the others are answered well."""
 LONGEST_PAUSE = 2.0
 """Seconds between two ticks of a loop, at most: a call of the service may make something due before the report says so."""
+KILLED_WITHIN = 20.0
+"""Seconds. A tick that runs out of work ends before its time."""
+PROGRESS_SECONDS = 60.0
 RESTARTS = (0.75, 0.5, 0.25)
 """Shares of tasks still open at which the service restarts and forgets the jobs under way."""
 
@@ -76,6 +79,7 @@ class Story:
     cut: int = 0
     said: list[str] = field(default_factory=list)
     broken: list[Exception] = field(default_factory=list)
+    told_at: float = field(default_factory=time.monotonic)
     over: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -116,9 +120,13 @@ class Story:
             begun = time.monotonic()
             limits = "--seconds", str(self.seconds), "--tasks-per-stage", str(self.tasks_per_stage)
             process = self.start("tick", MODULE, *limits, "--json")
-            said = self._killed_or_said(process, self.dice.uniform(0.05, 1) * self.seconds if self._strikes() else None)
+            said = self._killed_or_said(process, self._seconds_to_live() if self._strikes() else None)
             if said is not None:
                 self.over.wait(self._noted(process.returncode, *said, time.monotonic() - begun))
+
+    def _seconds_to_live(self) -> float:
+        """How long a tick runs that is killed: until any moment of it, but often enough while it has much to do."""
+        return self.dice.uniform(0.05, 1) * min(self.seconds, KILLED_WITHIN)
 
     def _strikes(self) -> bool:
         """Whether to kill the process that was just started."""
@@ -182,6 +190,7 @@ class Story:
                 assert time.monotonic() < end, f"{left} tasks are open after {limit:g} s: {self.still_open()}"
                 assert not self.broken, "a loop that starts processes has ended"
                 self.done_share = 1 - left / len(tasks)
+                self._progress(left)
                 while restarts and left <= len(tasks) * restarts[0]:
                     restarts.pop(0)
                     self.images.forget()
@@ -190,6 +199,13 @@ class Story:
             self.over.set()
             for loop in loops:
                 loop.join(120)
+
+    def _progress(self, left: int) -> None:
+        """Say every minute how far a long run is."""
+        if time.monotonic() > self.told_at + PROGRESS_SECONDS:
+            self.told_at = time.monotonic()
+            jobs, ticks = len(self.images.jobs), len(self.ticks)
+            print(f"{left} tasks are open; {jobs} jobs, {self.killed} kills, {ticks} whole ticks", flush=True)
 
     def _watched(self, loop: Callable[[], None]) -> None:
         """Run a loop. If it ends by an error, the whole run does: without it the tasks would only wait."""
@@ -242,5 +258,6 @@ def check(story: Story, tasks: list[ff.Task]) -> dict[str, int]:
     assert calls["forged 204"] == 0, "a forged call woke something"
     told.update({name: calls[f"{name} 204"] for name in ("early", "done")}, forged=calls["forged 404"])
     late = sum(seconds > story.seconds for seconds in story.ticks)
-    told.update(jobs=len(story.images.jobs), ticks=len(story.ticks), late=late, cut=story.cut, killed=story.killed)
+    told.update(jobs=len(story.images.jobs), paid=sum(story.images.paid.values()), spent=spent)
+    told.update(ticks=len(story.ticks), late=late, cut=story.cut, killed=story.killed)
     return dict(told)

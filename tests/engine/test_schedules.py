@@ -60,7 +60,7 @@ def test_each_task_of_a_schedule_has_its_budget(installation: Installation, cloc
     schedules.run("hourly")
     tasks = [run.task for run in schedules.get("hourly").runs if run.task]
     assert len(tasks) == 2
-    assert [(found.cap, found.strict) for task in tasks if (found := client.budget(task))] == [(2.5, True)] * 2
+    assert [(one.cap, one.strict) for one in map(client.budget, tasks)] == [(2.5, True)] * 2
 
 
 def test_a_schedule_without_a_budget_has_none(installation: Installation) -> None:

@@ -1,6 +1,9 @@
 """Prompts come from a template, a scene and parameters; scenes are kept by name in the database; settings name mistakes."""
 
+import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +100,36 @@ def test_scenes_are_listed_shown_saved_and_deleted_on_the_command_line(tmp_path:
     assert json.loads(asked("show", "studio").output) == STUDIO
     assert isinstance(asked("save", "bad", str(tmp_path / "bad.json")).exception, ff.BadTemplate)
     assert "Deleted studio (1 version)" in asked("delete", "studio").output
+
+
+STAGES = """
+from fanfold.apps.photo import photo
+print([
+    (one.planned.name, one.timeout, one.retry.limit, one.wait_limit if one.planned.name == "ai_processing" else None,
+     one.concurrency)
+    for one in photo.stages.values()
+])
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "time", "retries", "job", "at_once"),
+    [
+        ("", 300.0, 3, 600.0, 10),
+        ("state_seconds = 60\nretries = 1\nexternal_seconds = 90\nconcurrency = 4\n", 60, 1, 90, 4),
+    ],
+)
+def test_the_limits_of_the_states_can_be_configured(
+    tmp_path: Path, settings: str, time: float, retries: int, job: float, at_once: int
+) -> None:
+    (tmp_path / "fanfold.toml").write_text(f"[photo]\n{settings}")
+    said = subprocess.run([sys.executable, "-c", STAGES], cwd=tmp_path, check=True, capture_output=True, text=True)
+    names = ["downloading", "downloaded", "ai_processing", "watermarking", "uploading", "delivering"]
+    pictures = ("ai_processing", "watermarking", "uploading")
+    assert ast.literal_eval(said.stdout) == [
+        (name, time, retries, job if name == "ai_processing" else None, at_once if name in pictures else None)
+        for name in names
+    ]
 
 
 @pytest.mark.parametrize(
