@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,21 @@ def test_a_slow_report_does_not_make_a_tick_late(
     if report.next_due_seconds is not None:  # Its last look at the queue may have been before the item waited.
         assert HOUR - LONG < report.next_due_seconds <= HOUR
     assert 3 * SECONDS - 1 < report.seconds <= time.monotonic() - started
+
+
+def test_a_report_is_not_waited_for_up_to_the_last_moment(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Returning takes a moment too: a tick that waited for its report up to the end would be late."""
+    ends: list[float] = []
+    until = module._InTime.until
+
+    def noted(self: Any, end: float, otherwise: Any) -> Any:
+        ends.append(end)
+        return until(self, end, otherwise)
+
+    monkeypatch.setattr(module._InTime, "until", noted)
+    started = time.monotonic()
+    tick(live.store, live.pipelines, seconds=LONG)
+    assert ends[-1] < started + LONG * (1 - module.RETURN_SHARE / 2)
 
 
 def test_what_goes_wrong_before_the_work_is_raised(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

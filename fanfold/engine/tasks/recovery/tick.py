@@ -27,6 +27,8 @@ MARGIN_SHARE = 0.2
 LONGEST_MARGIN = 5.0
 """Longest time reserved at the end for handing back running items and leaving: what the parts of a worker may take together.
 Ticks of 45 s beside twenty other processes on two cores took up to 46.1 s when 3 s were reserved."""
+RETURN_SHARE = 0.02
+"""Share of the time that the report leaves: waiting for it up to the last moment would end after that moment."""
 CARRIED_AHEAD_SECONDS = 0.3
 """How much work a process of a carrier claims ahead. It serves one stage, mostly one item at a time, and a turn for each item
 would cost more than a message of Celery. Celery itself prefetches four messages, however long they take."""
@@ -111,7 +113,7 @@ def tick(
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     too_long = worker.claimer.waiting_in(lambda stage: stage.takes > usable)
     concluded = _InTime(lambda: _conclude(store, worker, measured), "the report")
-    next_due = concluded.until(started + seconds, worker.claimer.seconds_to_next)
+    next_due = concluded.until(started + seconds * (1 - RETURN_SHARE), worker.claimer.seconds_to_next)
     report = _report(worker, started, next_due, recovered=recovered, too_long=too_long)
     return replace(report, advanced=len(measured.tasks))
 
