@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli.commands.templates import ListsByDefault
 from fanfold.model.money.credits import CreditEntry
 from fanfold.running.terminal import output_format as printing
-from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.invocation import Command, Invocation, ListsByDefault
 
 AMOUNT = click.IntRange(min=1)
 ENTRY_HEADINGS = ("id", "at", "owner", "kind", "amount", "task", "item", "by", "reason")

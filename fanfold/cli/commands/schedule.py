@@ -7,11 +7,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from fanfold.cli import parameters as given
-from fanfold.cli.commands.templates import ListsByDefault
 from fanfold.model.money.amounts import parts_of, told
 from fanfold.running.terminal import declared
 from fanfold.running.terminal import output_format as printing
-from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.invocation import Command, Invocation, ListsByDefault
 
 if TYPE_CHECKING:
     from fanfold.model.schedule import Schedule

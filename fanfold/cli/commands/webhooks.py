@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli.commands.templates import ListsByDefault
 from fanfold.running.terminal import output_format as printing
-from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.invocation import Command, Invocation, ListsByDefault
 
 HEADINGS = ("name", "url", "events", "pipeline", "state")
 

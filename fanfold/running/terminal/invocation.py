@@ -125,3 +125,11 @@ class Command(click.Command):
             raise Interrupted(str(interrupt)) from interrupt
         finally:
             invocation.close()
+
+
+class ListsByDefault(click.Group):
+    """A group that lists without a subcommand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words after its name."""
+        return super().parse_args(ctx, args or ["list"])

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from typing import IO, Any
+from typing import IO
 
 import click
 
-from fanfold.running.terminal import output_format as printing
-from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.invocation import Command, Invocation, ListsByDefault
+from fanfold.running.terminal.template_commands import (
+    delete_template,
+    print_template,
+    print_templates,
+    save_template,
+)
 
 KIND = "scene"
 HEADINGS = ("name", "version", "saved", "by", "note")
-
-
-class ListsByDefault(click.Group):
-    """A group that lists without a subcommand."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words after its name."""
-        return super().parse_args(ctx, args or ["list"])
+NONE = "No scenes. To save one: fanfold scenes save studio studio.json"
 
 
 @click.group("scenes", cls=ListsByDefault)
@@ -31,17 +28,7 @@ def command() -> None:
 @click.pass_obj
 def list_all(invocation: Invocation) -> None:
     """List the newest version of each scene."""
-    found = invocation.client().templates.list(KIND)
-    if invocation.json:
-        printing.print_json(found)
-    elif not found:
-        click.echo("No scenes. To save one: fanfold scenes save studio studio.json", err=True)
-    else:
-        rows = [
-            (one.name, one.version, printing.short_time(one.at), one.actor, printing.one_line(one.note))
-            for one in found
-        ]
-        printing.print_table(HEADINGS, rows, right=("version",))
+    print_templates(invocation, invocation.client().templates.list(KIND), NONE, headings=HEADINGS)
 
 
 @command.command("show", cls=Command)
@@ -49,12 +36,7 @@ def list_all(invocation: Invocation) -> None:
 @click.pass_obj
 def show(invocation: Invocation, reference: str) -> None:
     """Print a scene, by default its newest version; NAME@2 is version 2."""
-    found = invocation.client().templates.get(KIND, reference)
-    if invocation.json:
-        printing.print_json(found)
-    else:
-        body = found.body
-        click.echo(body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, indent=2))
+    print_template(invocation, invocation.client().templates.get(KIND, reference))
 
 
 @command.command("save", cls=Command)
@@ -70,11 +52,7 @@ def save(invocation: Invocation, name: str, file: IO[str], note: str) -> None:
     """
     from fanfold.apps.photo.pipeline import photo
 
-    saved = invocation.client([photo]).templates.save(KIND, name, _body(file.read()), note=note)
-    if invocation.json:
-        printing.print_json(saved)
-    else:
-        click.echo(f"Saved {saved.reference}")
+    save_template(invocation, [photo], KIND, name, file.read().strip(), note)
 
 
 @command.command("delete", cls=Command)
@@ -82,15 +60,4 @@ def save(invocation: Invocation, name: str, file: IO[str], note: str) -> None:
 @click.pass_obj
 def delete(invocation: Invocation, name: str) -> None:
     """Delete a scene with all its versions. Tasks that used it are not changed."""
-    count = invocation.client().templates.delete(KIND, name)
-    if invocation.json:
-        printing.print_json({"deleted": name, "versions": count})
-    else:
-        click.echo(f"Deleted {name} ({count} version{'' if count == 1 else 's'})")
-
-
-def _body(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text.strip()
+    delete_template(invocation, KIND, name)
