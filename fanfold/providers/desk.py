@@ -6,7 +6,6 @@ A desk holds the connections, rate limits and questions in flight of its event l
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -21,6 +20,7 @@ from fanfold.model.money.questions import NOT_TOLD, Answer, Usage
 from fanfold.model.text.sentences import say
 from fanfold.model.values.chatter import without_chatter
 from fanfold.providers.answer_checks import judge, judge_again
+from fanfold.providers.cached_answer import for_cache, from_cache
 from fanfold.providers.configuration import Provider, choose, load
 from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan, give_back
 from fanfold.providers.costs.ledger_rows import ledger_row, storable
@@ -231,7 +231,7 @@ class Desk:
             return Answer(text, inquiry.provider.name, inquiry.model, cached=True)
         if body is None:
             return None
-        answer = unpacked(body)
+        answer = from_cache(body)
         if inquiry.question.check is not None:
             try:
                 answer = replace(answer, text=inquiry.question.check(answer.text))
@@ -304,7 +304,7 @@ class Desk:
         with self.store.write() as tx:
             self.budget.note_try(tx, begun.call, begun.plan)
             if begun.call is not None and tx.calls.settle(begun.call, row):
-                tx.answers.keep(key, packed(answer))
+                tx.answers.keep(key, for_cache(answer))
             else:
                 tx.answers.drop(key)  # Its task was deleted meanwhile: none of its texts may remain.
                 self.budget.note_gone(tx, begun.call, begun.plan)
@@ -338,25 +338,6 @@ def _row(
         inquiry.provider, inquiry.model, outcome, usage,
         item=asking.item, lease=asking.lease, key=key, seconds=seconds, raw=raw, purpose=inquiry.purpose,
     )  # fmt: skip
-
-
-def packed(answer: Answer) -> str:
-    """An answer as JSON text, for the cache."""
-    said = {
-        "text": storable(answer.text),
-        "provider": answer.provider,
-        "model": answer.model,
-        "seconds": answer.seconds,
-    }
-    said |= {"cleaned": True} if answer.cleaned else {}
-    return json.dumps(said, ensure_ascii=False)
-
-
-def unpacked(body: str) -> Answer:
-    """The answer in a cached JSON text."""
-    found = json.loads(body)
-    told = {"seconds": found["seconds"], "cleaned": bool(found.get("cleaned"))}
-    return Answer(found["text"], found["provider"], found["model"], **told, cached=True)
 
 
 _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[None]]] = WeakKeyDictionary()

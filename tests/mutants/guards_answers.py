@@ -66,9 +66,9 @@ MUTANTS = (
         "an answer is kept even if the lease is lost",
         Edit(
             DESK,
-            "                tx.answers.keep(key, packed(answer))",
+            "                tx.answers.keep(key, for_cache(answer))",
             "                if tx.settling.holds(inquiry.asking.item, inquiry.asking.lease):\n"
-            "                    tx.answers.keep(key, packed(answer))",
+            "                    tx.answers.keep(key, for_cache(answer))",
         ),
         test="providers/test_asking.py::test_an_answer_that_comes_too_late_is_kept_and_not_paid_again",
     ),

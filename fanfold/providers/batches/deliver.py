@@ -13,9 +13,9 @@ from fanfold.model.values.files import File
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import MemberResult
 from fanfold.providers.batches.charge import PaidAnswer, charge
+from fanfold.providers.cached_answer import for_cache
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.ledger_rows import storable
-from fanfold.providers.desk import packed
 from fanfold.providers.services.service import ServiceReply
 from fanfold.store.rows.money.answers import BAD_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.rows.money.batched_questions import MemberRow
@@ -85,7 +85,7 @@ class Delivery:
                 raw = _raw(results[member.id])
                 tx.batched.settle([one.id for one in same], MemberState.ANSWERED, outcome, raw)
             elif same or member.id not in gone:
-                texts[member.key] = packed(Answer(text, self.batch.provider, self.batch.model))
+                texts[member.key] = for_cache(Answer(text, self.batch.provider, self.batch.model))
         tx.answers.keep_all(texts)
         tx.batched.settle([one.id for one in answered], MemberState.ANSWERED)
         tx.batched.answer_late(

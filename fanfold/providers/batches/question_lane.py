@@ -18,8 +18,9 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.providers.answer_checks import judge_again
 from fanfold.providers.batches.batch_service import packed_request
+from fanfold.providers.cached_answer import from_cache
 from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent
-from fanfold.providers.desk import Desk, unpacked
+from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.services.service import Request, ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import BAD_ANSWER, CACHED, OUTCOMES, Rejected
@@ -62,7 +63,7 @@ async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) 
         text = judge_again(rejected.raw, rejected.code, inquiry.question.check)
         return Answer(text, inquiry.provider.name, inquiry.model, cached=True)
     if body is not None:
-        kept = await _kept(here, inquiry, key, unpacked(body), member)
+        kept = await _kept(here, inquiry, key, from_cache(body), member)
         if kept is not None:
             return kept
     if (member is None and is_live) or (member is not None and member.state is MemberState.LIVE):

@@ -14,11 +14,11 @@ from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import ProviderConnection, unpacked_request
 from fanfold.providers.batches.charge import PaidAnswer, charge
+from fanfold.providers.cached_answer import for_cache
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.call_budget import give_back
 from fanfold.providers.costs.ledger_rows import storable
 from fanfold.providers.costs.prices import lane_share
-from fanfold.providers.desk import packed
 from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.rows.money.batched_questions import MemberRow
@@ -70,7 +70,7 @@ async def passes_trial(
         answer = PaidAnswer(found, reply.usage, LIVE)
         code, raw = (None, None) if outcome == TAKEN else (outcome, storable(reply.text))
         if tx.calls.settle(call, answer.row(provider, outcome, raw)) and outcome == TAKEN:
-            tx.answers.keep(found.key, packed(Answer(text, provider.name, found.model)))
+            tx.answers.keep(found.key, for_cache(Answer(text, provider.name, found.model)))
         else:
             tx.answers.give_up(found.key, worker)
         # The service treated calls with one key as one call.
