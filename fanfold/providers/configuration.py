@@ -15,9 +15,9 @@ from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import LOCAL
 from fanfold.model.text.sentences import say
 from fanfold.providers.limits.limit_settings import ModelLimits, model_limits
+from fanfold.providers.protocols import PROTOCOLS
 from fanfold.settings import tables
 
-KINDS = ("openai", "responses", "anthropic")
 BATCH_HOSTS = ("api.openai.com", "api.anthropic.com")
 """Hosts of services that are known to answer questions in batches."""
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -75,17 +75,11 @@ class Provider:
     @property
     def address(self) -> str:
         """Its address, without user name and password."""
-        parts = urlsplit(self.base_url or DEFAULT_ADDRESSES[self.kind])
+        parts = urlsplit(self.base_url or PROTOCOLS[self.kind].address)
         host = parts.netloc.rpartition("@")[2]
         return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-OPENAI_ADDRESS = "https://api.openai.com/v1"
-DEFAULT_ADDRESSES = {
-    "openai": OPENAI_ADDRESS,
-    "responses": OPENAI_ADDRESS,
-    "anthropic": "https://api.anthropic.com",
-}
 FREE = "free"
 BUILT_IN = (
     Provider("openai", "openai", key_env="OPENAI_API_KEY", model="gpt-5.4-mini"),
@@ -95,8 +89,7 @@ BUILT_IN = (
 )
 FIELDS = {field.name: str(field.type) for field in fields(Provider) if field.name not in ("name", "models")}
 MEANINGS = {
-    "kind": "The protocol it speaks: `openai` (chat; also Ollama, vLLM, LM Studio, DeepSeek, Qwen …), `responses` (OpenAI's "
-    "newer one) or `anthropic`.",
+    "kind": f"The protocol it speaks: {', '.join(f'`{name}` ({kind.speaks})' for name, kind in PROTOCOLS.items())}.",
     "base_url": "Where it is; default: the service's own address.",
     "key_env": "The name of the environment variable that has the key; empty when none is needed.",
     "model": "The model to use when none is named.",
@@ -236,8 +229,8 @@ def _made(base: Provider, given: Mapping[str, Any], where: str) -> Provider:
     if unknown:
         raise BadInput(say("provider_fields_unknown", where=where, names=unknown, known=list(FIELDS)))
     made = replace(base, models=limits, **{field: _converted(field, value, where) for field, value in given.items()})
-    if made.kind not in KINDS:
-        raise BadInput(say("provider_kind", where=where, kind=made.kind, known=list(KINDS)))
+    if made.kind not in PROTOCOLS:
+        raise BadInput(say("provider_kind", where=where, kind=made.kind, known=list(PROTOCOLS)))
     if made.base_url and urlsplit(made.base_url).scheme not in ("http", "https"):
         raise BadInput(say("provider_address", where=where))
     if made.concurrency < 1 or made.timeout <= 0:

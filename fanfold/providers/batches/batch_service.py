@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.providers.configuration import Provider
+from fanfold.providers.protocols import PROTOCOLS, load_class
 from fanfold.providers.services.service import CUT, Request, Service, ServiceReply, ServiceTrouble, TroubleKind, connect
 
 TOO_MANY_TOKENS = "too_many_tokens"
@@ -104,13 +105,7 @@ class ProviderConnection:
 def connect_batches(provider: Provider) -> ProviderConnection:
     """Connect to a provider, live and for batches. Its library is loaded only now."""
     live: Any = connect(provider)
-    if provider.kind == "anthropic":
-        from fanfold.providers.batches.anthropic_batches import AnthropicBatches
-
-        return ProviderConnection(live, AnthropicBatches(live))
-    from fanfold.providers.batches.openai_batches import OpenAIBatches
-
-    return ProviderConnection(live, OpenAIBatches(live))
+    return ProviderConnection(live, load_class(PROTOCOLS[provider.kind].batches)(live))
 
 
 def reading_trouble(error: Exception, provider: Provider) -> ServiceTrouble:

@@ -10,9 +10,10 @@ import anthropic
 
 from fanfold.model.money.questions import SCHEMA, Usage
 from fanfold.model.text.sentences import say
-from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
+from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.prices import cost_of
 from fanfold.providers.limits.told import told_in
+from fanfold.providers.protocols import PROTOCOLS
 from fanfold.providers.services.service import (
     Finish,
     LeftOut,
@@ -43,7 +44,7 @@ class AnthropicService:
         self.provider = provider
         self.client = anthropic.AsyncAnthropic(
             api_key=provider.key or "none",
-            base_url=provider.base_url or DEFAULT_ADDRESSES[provider.kind],
+            base_url=provider.base_url or PROTOCOLS[provider.kind].address,
             max_retries=0,
             timeout=provider.timeout,
         )

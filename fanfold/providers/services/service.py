@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 from fanfold.errors import BadInput
@@ -16,6 +15,7 @@ from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values.secrets import blanked
 from fanfold.providers.configuration import Provider
 from fanfold.providers.limits.told import ToldLimit, delay_in, is_daily, is_throttling, told_in, until_tomorrow
+from fanfold.providers.protocols import PROTOCOLS, load_class
 
 NOT_SENT = ("ConnectTimeout", "PoolTimeout")
 """The HTTP library's names for a timeout before anything was sent."""
@@ -155,7 +155,7 @@ def objection(provider: Provider) -> Sentence | None:
     """Why a provider cannot be asked here, and what to do about it; None if no reason is known."""
     if provider.lacks_key:
         return say("needs_key", provider=provider.name, variable=provider.key_env)
-    if provider.kind == "anthropic" and find_spec("anthropic") is None:
+    if not PROTOCOLS[provider.kind].is_installed:
         return say("needs_library", provider=provider.name)
     return None
 
@@ -165,17 +165,8 @@ def connect(provider: Provider) -> Service:
     if reason := objection(provider):
         raise BadInput(reason)
     import_module("genai_prices")  # The first answer needs it; loading it then would make that answer look late.
-    if provider.kind == "anthropic":
-        from fanfold.providers.services.anthropic import AnthropicService
-
-        return AnthropicService(provider)
-    if provider.kind == "responses":
-        from fanfold.providers.services.openai_responses import ResponsesService
-
-        return ResponsesService(provider)
-    from fanfold.providers.services.openai import OpenAIService
-
-    return OpenAIService(provider)
+    service: Service = load_class(PROTOCOLS[provider.kind].live)(provider)
+    return service
 
 
 def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
