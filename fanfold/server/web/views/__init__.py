@@ -6,20 +6,15 @@ if the output does not have its shape. In that case, or without a choice, the fi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from fanfold.server.web.views import changes, document, images, json, record, table, text
+from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.server.web.views.shown import Shown
 
-BY_NAME = {
-    "document": document.shown,
-    "record": record.shown,
-    "table": table.shown,
-    "changes": changes.shown,
-    "images": images.shown,
-    "text": text.shown,
-    "json": json.shown,
-}
+View = Callable[[Any, str], Shown | None]
+BY_NAME: dict[str, View] = {name: import_module(f"{__name__}.{name}").shown for name in VIEWS}
 USUAL = ("document", "json")
 
 
