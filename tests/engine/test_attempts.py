@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.handlers.work import Stop, Work
+from fanfold.engine.handlers.stop import Stop
+from fanfold.engine.handlers.work import Work
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.attempts import Attempts, Held
 from fanfold.engine.worker.attempt.batch_call import BatchCall

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.handlers.work import NoClock
+from fanfold.engine.handlers.stop import NoClock
 from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS, recover
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.handlers.work import NoClock
+from fanfold.engine.handlers.stop import NoClock
 from fanfold.engine.tasks.moving.split import write_split
 from fanfold.engine.worker import loop as engine_worker
 from fanfold.engine.worker import shortages

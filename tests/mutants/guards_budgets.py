@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     mutant(
         "a stage that says it spends nothing does not spend twice",
-        Edit("fanfold/engine/handlers/work.py", 'if fitting.get("cost") and not', "if False and not"),
+        Edit("fanfold/engine/handlers/work.py", "if has_cost(usage) and not", "if False and not"),
         by="sqlite",
         test=f"{OWN}::test_a_cost_in_a_stage_that_says_it_spends_nothing_counts_and_fails_the_item",
     ),

@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     mutant(
         "what a handler says about its usage cannot fail its result",
-        Edit(WORK, "fitting, left_out = kept(usage)", "fitting, left_out = usage, []"),
+        Edit("fanfold/engine/handlers/used.py", "fitting, left_out = kept(usage)", "fitting, left_out = usage, []"),
         Edit(CALLING, "serial.dump(kept(self.work.usage)[0], ", "serial.dump(self.work.usage, "),
         test="engine/test_usage.py::test_odd_usage_never_fails_a_paid_item[sqlite-not a number]",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-WORK = "fanfold/engine/handlers/work.py"
+USED = "fanfold/engine/handlers/used.py"
 CALLER = "fanfold/engine/worker/attempt/caller.py"
 RESULTS = "fanfold/engine/queries/results/task_result.py"
 STREAM = "fanfold/engine/queries/results/output_stream.py"
@@ -15,9 +15,9 @@ MUTANTS = (
     mutant(
         "several calls of one attempt add up",
         Edit(
-            WORK,
-            "self.usage = added(self.usage or {}, fitting)",
-            "self.usage = (self.usage or {}) | fitting",
+            USED,
+            "return added(before or {}, fitting)",
+            "return (before or {}) | fitting",
         ),
         by="sqlite",
         test="engine/test_usage.py::test_several_calls_of_one_attempt_all_count[sqlite]",

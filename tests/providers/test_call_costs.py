@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.handlers.work import NoClock
+from fanfold.engine.handlers.stop import NoClock
 from fanfold.engine.tasks.steering.set_budget import is_outdated
 from fanfold.model.money.questions import AttemptClock, Question, Usage
 from fanfold.model.text.sentences import say

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.handlers.work import NoClock
+from fanfold.engine.handlers.stop import NoClock
 from fanfold.engine.tasks.recovery import sweep
 from fanfold.engine.worker.attempt.time_limit import HELD_LOOK_SECONDS, TimeLimit
 from fanfold.model.money.questions import Answer

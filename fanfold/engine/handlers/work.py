@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -19,8 +19,10 @@ from fanfold.engine.handlers.ask_many import ask_many
 from fanfold.engine.handlers.attempt_files import bound
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
 from fanfold.engine.handlers.kept_files import folded, keep
+from fanfold.engine.handlers.stop import NoClock, Stop
 from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.handlers.subtask import Subtask, results_of, submit_subtask
+from fanfold.engine.handlers.used import has_cost, name_of, with_usage
 from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
@@ -28,7 +30,6 @@ from fanfold.model.item import REDONE, Claimed
 from fanfold.model.money.batch import DEADLINE, LANE, duration
 from fanfold.model.money.budgets import wish
 from fanfold.model.money.questions import SCHEMA, Answer, AttemptClock, Check, laid_over
-from fanfold.model.money.usage import added, kept
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.pipelines.pipeline import Target
 from fanfold.model.plan import Kind
@@ -45,33 +46,6 @@ PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
 """Memory key under which items of version 0.1 stored bad answers, which are in the ledger now."""
 Found = TypeVar("Found")
-
-
-class Stop:
-    """A flag that a result is no longer wanted. No thread waits for it, so it is lighter than an event."""
-
-    __slots__ = ("_said",)
-
-    def __init__(self) -> None:
-        self._said = False
-
-    def set(self) -> None:
-        """Set it."""
-        self._said = True
-
-    def is_set(self) -> bool:
-        """Whether it is set."""
-        return self._said
-
-
-class NoClock:
-    """Used instead of a time limit if there is none."""
-
-    def hold(self) -> None:
-        """Nothing to stop."""
-
-    def go_on(self) -> None:
-        """Nothing to start."""
 
 
 class Work:
@@ -284,12 +258,9 @@ class Work:
             self._attempt_of.used(model=model, **usage)
             return
         if model is not None:
-            self.model = _name_of(model) or self.model
-        fitting, left_out = kept(usage)
-        self.usage = added(self.usage or {}, fitting)
-        for name in left_out:
-            _warn_once(self._row.pipeline, self._claimed.stage, name)
-        if fitting.get("cost") and not self._row.plan.stage(self._claimed.stage).spends:
+            self.model = name_of(model) or self.model
+        self.usage = with_usage(self.usage, usage, (self._row.pipeline, self._claimed.stage))
+        if has_cost(usage) and not self._row.plan.stage(self._claimed.stage).spends:
             raise Permanent(say("stage_spends_nothing", stage=self._claimed.stage), code="spends_nothing")
 
     def degraded(self, reason: str) -> None:
@@ -466,20 +437,6 @@ class Work:
             self._streamed.end()
         if self._used_scratch:
             shutil.rmtree(self._scratch(), ignore_errors=True)
-
-
-def _name_of(model: Any) -> str:
-    try:
-        return str(model)
-    except Exception:
-        return type(model).__name__
-
-
-@lru_cache(maxsize=1_000)
-def _warn_once(pipeline: str, stage: str, field: str) -> None:
-    """Log one line per field, even if many items report it."""
-    wanted = "an amount in dollars, such as 0.25" if field == "cost" else "a value that can be stored"
-    log.warning("[%s] %s: used(%s=…) is not %s; it is left out", pipeline, stage, field[:100], wanted)
 
 
 async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
