@@ -15,7 +15,7 @@ SECRETS, SUBMITTING, LOGIN = (
     "fanfold/server/api/submitting.py",
     "fanfold/server/web/login_page.py",
 )
-LIVE, CLIENT, READER = "fanfold/server/watching/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
+CLIENT, READER = "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
 PAGE_QUERIES = "fanfold/engine/queries/web_queries.py"
 TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/rows/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/rows/tokens.py"
 BLOBS = "fanfold/store/files/folder.py"
@@ -56,7 +56,7 @@ OWNER_MUTANTS = (
     ),
     mutant(
         "a stream of tasks is that of the owner",
-        Edit(LIVE, "if watcher.owner in (None, task.owner)}", "}"),
+        Edit("fanfold/server/watching/listed_tasks.py", "if watcher.owner in (None, task.owner)}", "}"),
         test="server/test_live.py::test_an_owner_is_told_only_of_what_is_theirs",
     ),
     mutant(

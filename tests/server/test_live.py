@@ -9,7 +9,7 @@ import pytest
 
 from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Cells, Event, Task
-from fanfold.server.watching import live
+from fanfold.server.watching import listed_tasks, live
 from fanfold.server.watching.live import Live
 from fanfold.server.watching.memo import Once
 from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, SettledRate, Watcher, estimate
@@ -127,7 +127,7 @@ def test_a_burst_of_events_does_not_stop_the_reader(installation: Installation) 
         watcher = reader.watch(task.id)
         await moments_of(reader, watcher, 1)
         counts = []
-        for count in (live.LATE_EVENTS + 200, 1, 2):
+        for count in (listed_tasks.LATE_EVENTS + 200, 1, 2):
             burst(count)
             seen = 0
             while seen < count:
@@ -136,7 +136,7 @@ def test_a_burst_of_events_does_not_stop_the_reader(installation: Installation) 
             counts.append(seen)
         return counts
 
-    assert asyncio.run(watch()) == [live.LATE_EVENTS + 200, 1, 2]
+    assert asyncio.run(watch()) == [listed_tasks.LATE_EVENTS + 200, 1, 2]
 
 
 def test_an_event_that_is_committed_late_is_told_once(installation: Installation) -> None:
@@ -229,7 +229,7 @@ def test_a_list_is_told_first_how_things_are_whoever_came_before(installation: I
 def test_only_so_many_tasks_are_remembered_for_lists(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "REMEMBERED", 3)
+    monkeypatch.setattr(listed_tasks, "REMEMBERED", 3)
     tasks = [installation.client.submit(words, items=["a"]) for _ in range(6)]
     for task in tasks[:5]:
         installation.client.pause(task.id)
@@ -239,7 +239,7 @@ def test_only_so_many_tasks_are_remembered_for_lists(
         watcher = reader.watch_list(None, [tasks[0].id])
         unshown = reader.watch_list(None)
         await moments_of(reader, unshown, 1)
-        remembered = set(reader._listed)
+        remembered = set(reader._listed._known)
         installation.client.cancel(tasks[1].id)
         (found,) = await moments_of(reader, unshown, 1)
         reader.unwatch_list(watcher)
@@ -262,7 +262,7 @@ def test_a_reader_that_nobody_watches_forgets(sqlite_installation: Installation,
         return reader
 
     reader = asyncio.run(watch())
-    assert (reader.watchers, reader._listed, reader._tasks, reader.looks) == (0, {}, {}, 1)
+    assert (reader.watchers, reader._listed._known, reader._tasks, reader.looks) == (0, {}, {}, 1)
 
 
 def test_who_comes_after_the_end_is_told_that_it_is_over(sqlite_installation: Installation, task: Task) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from fanfold.engine.queries.web_queries import cells_of
 from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
+from fanfold.server.watching.listed_tasks import LATE_EVENTS, ListedTasks
 from fanfold.server.watching.samples import SAMPLE_SECONDS, Samples
 from fanfold.server.watching.snapshots import (
     MOST_EVENTS,
@@ -28,18 +29,11 @@ from fanfold.server.watching.snapshots import (
 )
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.dialects.write_lock import WriteLock
-from fanfold.store.rows.tasks import Filter
 from fanfold.store.store import Store, Transaction
 
 INTERVAL_SECONDS = 0.5
 LOAD = 5
 """Pause after a poll, in multiples of its duration: watching must not slow down the work."""
-LATE_EVENTS = 1_000
-"""Event ids to look back for late events, because workers may commit events out of id order."""
-MOST_LISTED = 200
-JUST_BEFORE = 50
-REMEMBERED = 1_000
-"""Tasks remembered for lists, to notice changes without an event and deletions."""
 CHECK_SECONDS = 1.0
 REST_SECONDS = 30.0
 SILENT_SECONDS = 3.0
@@ -82,10 +76,7 @@ class Live:
         self._lock = threading.Lock()
         self._tasks: dict[str, Watched] = {}
         self._lists: set[Watcher[ListMoment]] = set()
-        self._listed: dict[str, Task] = {}
-        self._paces: dict[str, SettledRate] = {}
-        self._newest: int | None = None
-        self._touched: set[int] = set()
+        self._listed = ListedTasks(store)
         self._over = threading.Event()
         self._wake = threading.Event()
         self._due = False
@@ -283,8 +274,7 @@ class Live:
             wanted = dict(self._tasks)
             lists = list(self._lists)
         if not lists:
-            self._listed.clear()
-            self._newest = None
+            self._listed.forget()
         if not lists and not wanted:
             return
         self.looks += 1
@@ -292,7 +282,7 @@ class Live:
             if wanted:
                 self._look_at_tasks(tx, wanted, now)
             if lists:
-                self._look_at_lists(tx, lists, now)
+                self._listed.look(tx, lists, now, self._is_back)
 
     def _look_at_tasks(self, tx: Transaction, wanted: dict[str, Watched], now: float) -> None:
         rows = {row.id: row for row in tx.tasks.by_ids(list(wanted))}
@@ -327,57 +317,6 @@ class Live:
             self._is_back()
             for watcher in watched.watchers:
                 watcher.offer(moment)
-
-    def _look_at_lists(self, tx: Transaction, lists: list[Watcher[ListMoment]], now: float) -> None:
-        found = {task.id: task for task in view(self.store, tx, list(self._worth_a_look(tx, lists).values()))}
-        unseen = self._listed.keys() - found.keys()
-        gone = {id_: self._listed[id_].owner for id_ in unseen - tx.tasks.existing(unseen)}
-        changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
-        left = {id_: self._paces.setdefault(id_, SettledRate()).seconds_left(task, now) for id_, task in found.items()}
-        self._is_back()
-        self._remember(found, gone, {id_ for watcher in lists for id_ in watcher.ids})
-        for watcher in lists:
-            told = found if watcher.is_new and not watcher.ids else changed
-            watcher.is_new = False
-            mine = {id_: task for id_, task in told.items() if watcher.owner in (None, task.owner)}
-            lost = frozenset(id_ for id_, owner in gone.items() if watcher.owner in (None, owner))
-            if mine or lost:
-                times = {id_: left[id_] for id_ in mine}
-                watcher.offer(ListMoment(mine, lost, times, self._newest or 0))
-
-    def _worth_a_look(self, tx: Transaction, lists: list[Watcher[ListMoment]]) -> dict[str, TaskRow]:
-        """Tasks that may have changed: those with new events, those at work, and those newly displayed."""
-        shown = {id_ for watcher in lists for id_ in watcher.ids}
-        active = {id_ for id_, task in self._listed.items() if task.state is TaskState.ACTIVE}
-        rows = tx.tasks.by_ids(sorted(shown - self._listed.keys() | active))
-        rows += [row for number in self._newly_touched(tx) if (row := tx.tasks.get(number)) is not None]
-        if any(not watcher.ids for watcher in lists):
-            rows += tx.tasks.find(Filter(states=(TaskState.ACTIVE,), limit=MOST_LISTED))
-        for owner in {watcher.owner for watcher in lists if watcher.is_new and not watcher.ids}:
-            rows += tx.tasks.find(Filter(owner=owner, limit=MOST_LISTED))
-        return {row.id: row for row in rows}
-
-    def _remember(self, found: dict[str, Task], gone: Collection[str], shown: set[str]) -> None:
-        """Remember the current tasks, latest last, and drop the oldest above the limit."""
-        kept = {id_: task for id_, task in self._listed.items() if id_ not in gone and id_ not in found} | found
-        idle = [id_ for id_, task in kept.items() if id_ not in shown and task.state is not TaskState.ACTIVE]
-        forgotten = set(idle[: max(0, len(kept) - REMEMBERED)])
-        self._listed = {id_: task for id_, task in kept.items() if id_ not in forgotten}
-        self._paces = {id_: pace for id_, pace in self._paces.items() if id_ in self._listed}
-
-    def _newly_touched(self, tx: Transaction) -> set[int]:
-        """Tasks with events since the last poll."""
-        if self._newest is None:
-            self._newest = tx.events.newest()
-            recent = tx.events.touched(max(0, self._newest - LATE_EVENTS))
-            self._touched = set(recent)
-            # Events just before the first poll may have happened after the page was rendered.
-            return set(list(recent.values())[-JUST_BEFORE:])
-        found = tx.events.touched(max(0, self._newest - LATE_EVENTS))
-        new = {event: task for event, task in found.items() if event not in self._touched}
-        self._newest = max([self._newest, *new])
-        self._touched = {event for event in found if event > self._newest - LATE_EVENTS}
-        return set(new.values())
 
 
 def pause_after(seconds: float) -> float:
