@@ -221,7 +221,7 @@ SENTENCE_MUTANTS = (
     ),
     mutant(
         "a task in the API contains no commands to type",
-        Edit("fanfold/server/api/task_shapes.py", "shallow(neutral(task))", "shallow(task)"),
+        Edit("fanfold/server/api/shapes/task_shapes.py", "shallow(neutral(task))", "shallow(task)"),
         test="server/test_sentences.py::test_no_answer_of_the_api_about_a_task_names_a_command",
     ),
 )

@@ -17,7 +17,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.server.api import tasks as many
-from fanfold.server.api.task_requests import BulkRequest
+from fanfold.server.api.shapes.task_requests import BulkRequest
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.authentication import ANYBODY
 from fanfold.server.watching.live import Live

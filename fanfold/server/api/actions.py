@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.take_action import offered
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Said, Text
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.shared_shapes import Said, Text
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.tasks import TaskId, harmless
 from fanfold.server.requests.adapted_messages import without_commands
 from fanfold.server.requests.authentication import Changing, Looking

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from fanfold.model.decision import DecisionVerdict
 from fanfold.model.views.changes import ChangeFilter
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.changes import flat_list
 from fanfold.server.requests.authentication import Looking

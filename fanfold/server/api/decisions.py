@@ -12,9 +12,9 @@ from fanfold.engine.tasks.steering.decide import KEY_LENGTH
 from fanfold.model.decision import PART_LENGTH, Decision, DecisionVerdict, NewDecision
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router

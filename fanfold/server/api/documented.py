@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanfold.server.api.shapes import Problem
-from fanfold.server.api.task_requests import GivenFile
+from fanfold.server.api.shapes.shared_shapes import Problem
+from fanfold.server.api.shapes.task_requests import GivenFile
 from fanfold.server.requests.problems import MEDIA_TYPE
 
 WORDS = {

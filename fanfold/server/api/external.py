@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from fanfold.engine.client import Client
 from fanfold.model.awaited.external import ExternalJob, JobState
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import plain, shallow
-from fanfold.server.api.shapes import SENTENCES, Said, Text, said_in
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.json_values import plain, shallow
+from fanfold.server.api.shapes.shared_shapes import SENTENCES, Said, Text, said_in
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.requests.adapted_messages import neutral
 from fanfold.server.requests.authentication import Looking

@@ -19,9 +19,9 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
 from fanfold.model.views.images import numbered
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import plain
-from fanfold.server.api.shapes import Text
-from fanfold.server.api.task_shapes import Failure, ItemList, ItemShape
+from fanfold.server.api.shapes.json_values import plain
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_shapes import Failure, ItemList, ItemShape
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.requests.adapted_messages import neutral
 from fanfold.server.requests.authentication import At, Looking

@@ -29,7 +29,7 @@ from fanfold.providers import configuration
 from fanfold.providers.configuration import Provider
 from fanfold.providers.costs.price_list import listed_price
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.requests.adapted_messages import sentences_of
 from fanfold.server.requests.authentication import Asking, At, Looking, Managing, Overseeing, Ticking

@@ -20,8 +20,8 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
-from fanfold.server.api.json_values import plain
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.json_values import plain
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.authentication import Asking, At, Looking

@@ -20,7 +20,7 @@ from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Event, Task
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
 from fanfold.server.requests.adapted_messages import neutral
 from fanfold.server.requests.authentication import Asking, At, Looking

@@ -29,7 +29,7 @@ from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import FILE_MARK
-from fanfold.server.api.task_requests import GivenFile, NewTask
+from fanfold.server.api.shapes.task_requests import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.authentication import Access, NotAllowed

@@ -12,8 +12,8 @@ from starlette.responses import StreamingResponse
 from fanfold.model.lifecycle import TaskState
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Key
-from fanfold.server.api.json_values import plain
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.json_values import plain
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.requests.adapted_messages import without_commands
 from fanfold.server.requests.authentication import At, Looking

@@ -19,17 +19,8 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
-from fanfold.server.api.submitting import (
-    BODY,
-    check_task,
-    has_archive,
-    has_secret,
-    read_submission,
-    submitted,
-    submitted_together,
-)
-from fanfold.server.api.task_requests import (
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_requests import (
     AcceptRequest,
     BulkReport,
     BulkRequest,
@@ -44,7 +35,16 @@ from fanfold.server.api.task_requests import (
     RetryRequest,
     WhyRefused,
 )
-from fanfold.server.api.task_shapes import TaskList, TaskShape
+from fanfold.server.api.shapes.task_shapes import TaskList, TaskShape
+from fanfold.server.api.submitting import (
+    BODY,
+    check_task,
+    has_archive,
+    has_secret,
+    read_submission,
+    submitted,
+    submitted_together,
+)
 from fanfold.server.api.uploading import close
 from fanfold.server.requests.adapted_messages import without_commands
 from fanfold.server.requests.authentication import At, Changing, Looking, changing

@@ -13,8 +13,8 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.template_kinds import TemplateKind
 from fanfold.model.template import Template, TemplateUse
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.tasks import MAY_CHANGE
 from fanfold.server.requests.adapted_messages import without_commands
 from fanfold.server.requests.authentication import Looking, Managing

@@ -8,7 +8,7 @@ from fastapi import Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from fanfold.errors import FanfoldError
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.requests.authentication import Access, Asking, Looking, Managing
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.templating import page

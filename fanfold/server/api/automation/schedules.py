@@ -12,11 +12,11 @@ from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
 from fanfold.model.schedule import CRON_LENGTH, CatchUp, Overlap, RunOutcome, Schedule
 from fanfold.model.text.sentences import say
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_requests import GivenFile
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.submitting import check_endings, given, new_item, pipeline_of
-from fanfold.server.api.task_requests import GivenFile
-from fanfold.server.api.task_shapes import TaskShape
 from fanfold.server.api.tasks import MAY_CHANGE
 from fanfold.server.requests.adapted_messages import without_commands
 from fanfold.server.requests.authentication import Asking, At, Looking, NotAllowed

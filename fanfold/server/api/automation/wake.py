@@ -8,7 +8,7 @@ from fastapi import Path
 
 from fanfold.engine.tasks.steering.wake import TOKEN_LENGTH, wake
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.requests.authentication import At
 from fanfold.server.threads.database_threads import Router
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from fanfold.engine.webhooks.endpoints import URL_LENGTH, Webhook
 from fanfold.engine.webhooks.notices import EVENTS
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.requests.authentication import Looking, Managing
 from fanfold.server.threads.database_threads import Router
 

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fanfold.model.money.budgets import Budget
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router

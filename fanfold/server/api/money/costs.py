@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from fanfold.model.money.costs import CostRow, total_of
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.requests.authentication import Looking
 from fanfold.server.threads.database_threads import Router
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from fanfold.engine.credits.accounts import KEY_LENGTH, MOST_LISTED
 from fanfold.model.money.credits import MOST_CREDITS, CreditAccount, CreditEntry
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.json_values import shallow
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.json_values import shallow
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.requests.authentication import At, Looking, Managing

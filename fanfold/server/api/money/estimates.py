@@ -15,9 +15,9 @@ from fanfold.engine.client import Client
 from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.model.money.estimates import Estimate, LaneEstimate
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Said
+from fanfold.server.api.shapes.shared_shapes import Said
+from fanfold.server.api.shapes.task_requests import NewTask
 from fanfold.server.api.submitting import BODY, check_endings, file_name, given, new_item, pipeline_of, read_submission
-from fanfold.server.api.task_requests import NewTask
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.api.uploading import close
 from fanfold.server.app_state import AppState

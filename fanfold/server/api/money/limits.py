@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from fanfold.engine.queries.money.rate_limits import close_limit, list_limits, open_limit
 from fanfold.model.money.rate_limits import LimitRow
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.requests.authentication import At, Managing, Overseeing
 from fanfold.server.threads.database_threads import Router
 

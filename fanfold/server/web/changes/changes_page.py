@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from fanfold.model.decision import DecisionVerdict
 from fanfold.model.views.changes import STATES
 from fanfold.server.api.changes import Kind, Topic
-from fanfold.server.api.shapes import Text
+from fanfold.server.api.shapes.shared_shapes import Text
 from fanfold.server.changes.change_index import GAP, PageFilter
 from fanfold.server.changes.change_windows import LARGEST_WINDOW, ChangeWindows, Told
 from fanfold.server.requests.authentication import Asking, At, Changing, Looking

@@ -13,7 +13,7 @@ from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
-from fanfold.server.api.json_values import file_url
+from fanfold.server.api.shapes.json_values import file_url
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.authentication import Access, Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets

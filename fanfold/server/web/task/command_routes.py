@@ -13,7 +13,7 @@ from fanfold.errors import BadInput
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
-from fanfold.server.api.shapes import Command
+from fanfold.server.api.shapes.shared_shapes import Command
 from fanfold.server.api.tasks import carry_out
 from fanfold.server.requests.authentication import Changing, Looking
 from fanfold.server.threads.database_threads import Router

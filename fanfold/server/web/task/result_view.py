@@ -19,7 +19,7 @@ from fanfold.model.item import Result
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.values.files import File
-from fanfold.server.api.json_values import plain
+from fanfold.server.api.shapes.json_values import plain
 from fanfold.server.web.frame.markdown import Heading, with_contents
 
 BEGINNING = 100_000

@@ -13,7 +13,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
-from fanfold.server.api.json_values import file_url
+from fanfold.server.api.shapes.json_values import file_url
 from fanfold.server.changes.change_windows import shows_changes
 from fanfold.server.requests.authentication import Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets

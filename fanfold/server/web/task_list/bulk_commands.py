@@ -13,8 +13,8 @@ from fanfold.errors import BadInput
 from fanfold.model.money.questions import Spending, money
 from fanfold.model.task import Task
 from fanfold.model.words import ACCEPT
-from fanfold.server.api.shapes import Command, Text
-from fanfold.server.api.task_requests import BulkRequest
+from fanfold.server.api.shapes.shared_shapes import Command, Text
+from fanfold.server.api.shapes.task_requests import BulkRequest
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
 from fanfold.server.requests.authentication import Access, Changing, Looking
 from fanfold.server.threads.database_threads import Router

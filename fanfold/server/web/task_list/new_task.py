@@ -20,8 +20,8 @@ from fanfold.model.pipelines.template_kinds import TemplateKind
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
+from fanfold.server.api.shapes.task_requests import NewTask
 from fanfold.server.api.submitting import checked, has_archive, has_secret, pipeline_of, submitted
-from fanfold.server.api.task_requests import NewTask
 from fanfold.server.api.uploading import MOST_FILES
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.authentication import Access, At, Changing

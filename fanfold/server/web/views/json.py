@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fanfold.server.api.json_values import plain
+from fanfold.server.api.shapes.json_values import plain
 from fanfold.server.web.task.result_view import files_in
 from fanfold.server.web.views.shown import Shown
 

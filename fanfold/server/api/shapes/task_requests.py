@@ -8,8 +8,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.tasks.submitting.submission import LONGEST_DELAY, TITLE_LENGTH
 from fanfold.model.lifecycle import TaskState
-from fanfold.server.api.shapes import Command, Said, Text
-from fanfold.server.api.task_shapes import TaskShape
+from fanfold.server.api.shapes.shared_shapes import Command, Said, Text
+from fanfold.server.api.shapes.task_shapes import TaskShape
 from fanfold.server.requests.adapted_messages import without_commands
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from fanfold.model.item import Result
 from fanfold.model.values.files import File
-from fanfold.server.api.shapes import API
+from fanfold.server.api.shapes.shared_shapes import API
 from fanfold.server.requests.adapted_messages import neutral
 
 

@@ -11,8 +11,8 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.batch import LaneCounts
 from fanfold.model.money.questions import Spending
 from fanfold.model.task import StageView, Task
-from fanfold.server.api.json_values import plain, shallow
-from fanfold.server.api.shapes import SENTENCES, Said, said_in
+from fanfold.server.api.shapes.json_values import plain, shallow
+from fanfold.server.api.shapes.shared_shapes import SENTENCES, Said, said_in
 from fanfold.server.requests.adapted_messages import neutral, without_commands
 from fanfold.server.requests.hiding import without_secrets
 

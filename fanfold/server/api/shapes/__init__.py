@@ -1,0 +1,1 @@
+"""What the API is asked and answers, as the OpenAPI description shows it."""
