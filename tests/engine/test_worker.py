@@ -1,6 +1,7 @@
 """A real worker runs what it should, and ends when it should."""
 
 import asyncio
+import gc
 import threading
 import time
 from functools import partial
@@ -383,3 +384,26 @@ def test_a_worker_survives_a_database_that_is_lost_while_it_starts(live: Live, m
     with live.working():
         eventually(lambda: live.client.get(task.id).state == "completed")
     assert not failures
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_worker_freezes_its_modules_while_it_runs_unless_the_program_has_frozen_its_own(
+    sqlite_live: Live, is_frozen: bool
+) -> None:
+    pipeline = ff.Pipeline("counting")
+    pipeline.each(name="count")(lambda _item: gc.get_freeze_count())
+    task = sqlite_live.client.submit(sqlite_live.know(pipeline), items=[None])
+    gc.unfreeze()
+    try:
+        if is_frozen:
+            gc.freeze()
+        before = gc.get_freeze_count()
+        ff.Worker(sqlite_live.pipelines, store=sqlite_live.store).run(drain=True)
+        after = gc.get_freeze_count()
+    finally:
+        gc.freeze()  # As tests/conftest.py does.
+    [during] = sqlite_live.client.result(task.id)
+    assert (before > 0) is is_frozen
+    assert (after > 0) is is_frozen, "what the program has frozen stays, and nothing else does"
+    assert during > 1_000
+    assert not is_frozen or during <= before, "nothing of the program's is frozen in addition"

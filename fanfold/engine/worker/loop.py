@@ -162,14 +162,17 @@ class Worker:
         self._drain = drain
         if drain:
             self.claimer.candidates.hurry()
-        gc.freeze()  # Otherwise each full collection would scan all modules again, although they stay.
+        freezes = gc.get_freeze_count() == 0  # A program that has frozen its own objects keeps them frozen.
+        if freezes:
+            gc.freeze()  # Otherwise each full collection would scan all modules again, although they stay.
         try:
             with heeded(self.stop) if signals else nullcontext():
                 asyncio.run(self._main(exit_code))
         except LoopBlocked:
             log.debug("[%s] Interrupted outside a handler", self.name)
         finally:
-            gc.unfreeze()
+            if freezes:
+                gc.unfreeze()
         if self._misfit is not None:
             raise self._misfit
 
