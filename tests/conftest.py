@@ -1,11 +1,12 @@
 """Fixtures for all tests."""
 
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -39,7 +40,18 @@ SLOW = tuple(f"tests/{name}.py" for name in (
 ))  # fmt: skip
 """They start processes, read pictures or make large tasks; they take most of the time of the tests that are left."""
 
-SHARING = ("extract/test_evaluation.py", "extract/test_papers.py", "pdf/test_textlayer.py", "store/test_query_plans.py")
+BROWSING = tuple(f"acceptance/{name}.py" for name in (
+    "test_browsing", "test_changes", "test_dense", "test_extraction_page", "test_general_tasks", "test_honest",
+    "test_money_pages", "test_novel_story", "test_options", "test_photo_page", "test_pictures", "test_schedule_pages",
+    "test_table", "test_tabs", "test_templates",
+))  # fmt: skip
+"""They start a browser each, which takes 0.7 s of processor time."""
+
+SHARING = (
+    *BROWSING,
+    "extract/test_evaluation.py", "extract/test_papers.py", "pdf/test_textlayer.py", "store/test_query_plans.py",
+)  # fmt: skip
+"""Modules with a costly fixture. All tests of such a module run in one worker."""
 
 # On CI the same histories every time, so that a change is judged by itself; elsewhere new ones, to find more.
 settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize="CI" in os.environ)
@@ -72,13 +84,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(memory_directory(), ignore_errors=True)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is in tests/acceptance and tests/chaos, what is slow and what plays random histories.
-    Leave out the second database where a file says that one is enough."""
-    doubled = [item for item in items if item.get_closest_marker("one_database") and is_on_postgresql(item)]
-    config.hook.pytest_deselected(items=doubled)
-    left_out = set(doubled)
-    items[:] = [item for item in items if item not in left_out]
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no test for the second database where a file says that one is enough."""
+    definition = metafunc.definition
+    if "databases" not in metafunc.fixturenames or definition.get_closest_marker("one_database") is None:
+        return
+    if not any("databases" in str(marker.args[0]) for marker in definition.iter_markers("parametrize")):
+        definition.add_marker(pytest.mark.parametrize("databases", ["sqlite"], indirect=True), append=False)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is in tests/acceptance and tests/chaos, what is slow and what plays random histories."""
     for item in items:
         if item.path.as_posix().endswith(SLOW):
             item.add_marker("slow")
@@ -86,6 +103,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("histories")
         if "acceptance" in item.path.parts or "chaos" in item.path.parts:
             item.add_marker("acceptance")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are imported and listed, a fifth of that time, and never go through what is listed again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -100,15 +128,6 @@ class ByModule(LoadGroupScheduling):  # type: ignore[misc, unused-ignore]
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         return path if path.endswith(SHARING) else str(super()._split_scope(nodeid))
-
-
-def is_on_postgresql(item: pytest.Item) -> bool:
-    """Whether this is the run of a test on PostgreSQL that has one on SQLite as well."""
-    return (
-        isinstance(item, pytest.Function)
-        and getattr(item, "callspec", None) is not None
-        and (item.callspec.params.get("databases") == "postgresql")
-    )
 
 
 def is_worker(config: pytest.Config) -> bool:
