@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fanfold.apps.photo.services import service
 from tests import image_server
 from tests.image_server import ImageServer
 
@@ -18,6 +19,15 @@ def images() -> Iterator[ImageServer]:
     """The service."""
     with image_server.running() as server:
         yield server
+
+
+@pytest.fixture
+def rare_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at a job that gives nothing thirty times before it is given up, instead of three hundred times.
+
+    A service is asked more rarely the longer a job runs, but in tests with a clock of their own no time seems to pass.
+    """
+    monkeypatch.setattr(service, "SHORTEST_SECONDS", 20.0)
 
 
 def configure(folder: Path, url: str, more: str = "") -> None:

@@ -15,7 +15,7 @@ from fanfold.testing import Engine
 from tests.apps.photo.test_pipeline import generated, made, step
 from tests.image_server import Handler, ImageServer, picture_bytes
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = pytest.mark.usefixtures("folder", "rare_looks")
 
 
 def service(name: str = "replicate") -> Service:

@@ -168,6 +168,7 @@ def test_a_forgotten_job_is_paid_once_and_a_free_one_is_started_again(
     assert (free.state, len(images.jobs)) == ("completed", 3)
 
 
+@pytest.mark.usefixtures("rare_looks")
 def test_a_job_that_takes_too_long_is_cancelled_and_its_late_picture_is_delivered(
     engine: Engine, images: ImageServer, folder: Path
 ) -> None:
@@ -183,6 +184,7 @@ def test_a_job_that_takes_too_long_is_cancelled_and_its_late_picture_is_delivere
     assert (engine.task(task).state, len(images.jobs)) == ("completed", 1)
 
 
+@pytest.mark.usefixtures("rare_looks")
 def test_a_late_picture_is_an_alternative_if_another_one_is_wanted(
     engine: Engine, images: ImageServer, folder: Path
 ) -> None:

@@ -11,7 +11,7 @@ from fanfold.testing import Engine
 from tests.apps.photo.test_pipeline import generated, made, step
 from tests.image_server import ImageServer
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = pytest.mark.usefixtures("folder", "rare_looks")
 
 
 def under_way(engine: Engine, images: ImageServer, **options: object) -> ff.Task:
