@@ -1,9 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Two more workers than cores, since tests wait more than they compute.
+# Four more workers than cores, since tests wait twice as long as they compute.
 # On CI, the few tests that fail run once more, alone.
-PYTEST := $(BIN)/python -m $(if $(CI),tests.again,pytest) -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
+PYTEST := $(BIN)/python -m $(if $(CI),tests.again,pytest) -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 4 ))) --dist loadgroup --durations=25
 
 # The tests start hundreds of processes. Without compiled files, each would compile the package again, which takes 0.4 s.
 unexport PYTHONDONTWRITEBYTECODE
