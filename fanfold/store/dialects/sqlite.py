@@ -23,7 +23,7 @@ from fanfold.store.dialects.sqlite_parts.ephemeral import refuse_ephemeral
 from fanfold.store.dialects.sqlite_parts.sqlite_file import SqliteFile
 from fanfold.store.dialects.sqlite_parts.sqlite_memory import IN_MEMORY, SqliteMemory
 from fanfold.store.dialects.sqlite_parts.sqlite_module import SAFE_SQLITE, sqlite_version
-from fanfold.store.schema.statements import run, run_many
+from fanfold.store.schema.statements import fetch_value, run, run_many
 
 CODES = {
     REFUSED: (18, 19, 20, 25),  # too big, constraint, mismatch, range
@@ -31,6 +31,8 @@ CODES = {
 }
 PLAIN_ERROR = 1
 MISFITS = ("no such ", "has no column", "syntax error", "already exists", "values for")
+_LAST_IDS = sa.table("sqlite_sequence", sa.column("name", sa.Text()), sa.column("seq", sa.Integer()))
+LAST_ID = sa.select(_LAST_IDS.c.seq).where(_LAST_IDS.c.name == sa.bindparam("wanted"))
 READ_ONLY_FILE = "readonly database"
 
 
@@ -182,8 +184,7 @@ class Sqlite(Dialect):
 
         With one statement per row SQLite would store the last id each time, which takes longer than the row.
         """
-        noted = sa.text(f"SELECT seq FROM sqlite_sequence WHERE name = '{table.name}'")
-        first = int(connection.execute(noted).scalar() or 0) + 1
+        first = int(fetch_value(connection, LAST_ID, {"wanted": table.name}) or 0) + 1
         run(connection, _add_listed(table, names, places), {**values, "first_id": first})
         return range(first, first + len(values["keys"]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -14,11 +15,12 @@ from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import say
 from fanfold.store.dialects.bulk import append_rows
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.copy import Copying, CopyRange
 from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.pending import NEW_COLUMNS, new_item
-from fanfold.store.schema.statements import run
+from fanfold.store.schema.statements import fetch, fetch_value, run
 from fanfold.store.schema.tables import OPEN, item_data, items, tasks
 
 BATCH = 2_000
@@ -48,8 +50,7 @@ class Items:
 
     def has_position(self, task: int, stage: str, seq: int) -> bool:
         """Whether there is an item at a position of a stage, hidden or not."""
-        there = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.seq == seq)
-        return self.connection.execute(there).first() is not None
+        return bool(run(self.connection, AT_POSITION, {"wanted": task, "at_stage": stage, "at_seq": seq}))
 
     def add_some(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
         """Add pending items after the first ``before`` items of a stage, from (key, input) pairs."""
@@ -90,8 +91,7 @@ class Items:
 
     def last_position(self, task: int, stage: str) -> int:
         """The last position of a stage, hidden or not; 0 when it has no items."""
-        mine = sa.select(items.c.seq).where(items.c.task == task, items.c.stage == stage)
-        return int(self.connection.execute(mine.order_by(items.c.seq.desc()).limit(1)).scalar() or 0)
+        return int(fetch_value(self.connection, LAST_POSITION, {"wanted": task, "at_stage": stage}) or 0)
 
     def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> bool:
         """Create one pending item of ``target`` for each done item of ``source``, with its output as input.
@@ -116,18 +116,13 @@ class Items:
 
     def first_started_at(self, task: int, stage: str) -> datetime | None:
         """When the first item of a stage last started, if its row still has the time."""
-        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
-        return self.connection.execute(
-            sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
-        ).scalar()
+        found: datetime | None = fetch_value(self.connection, FIRST_STARTED, {"wanted": task, "at_stage": stage})
+        return found
 
     def first_started(self, numbers: Sequence[int], stage: str) -> dict[int, datetime | None]:
         """The same for many tasks that begin with a stage of this name, in one query."""
-        first = sa.select(items.c.started_at).where(items.c.task == tasks.c.number, items.c.stage == stage)
-        first = first.order_by(items.c.seq).limit(1).correlate(tasks)
-        mine = sa.select(tasks.c.number, first.scalar_subquery()).where(tasks.c.number.in_(numbers))
-        found = self.connection.execute(mine.where(counts_at(tasks.c.number, stage)))
-        return {task: at for task, at in found}  # noqa: C416
+        values = {"ids": list(numbers), "at_stage": stage}
+        return {task: at for task, at in fetch(self.connection, first_started_statement(self.clock.dialect), values)}  # noqa: C416
 
     def begun_since(self, task: int, at: datetime, item: int | None = None) -> int | None:
         """An item of the task that started after ``at``. Checks all items, which may be many, or only ``item`` if given.
@@ -167,6 +162,11 @@ class Items:
 
 _WANTED, _AT_STAGE = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
 ANY_AT_ALL = sa.select(items.c.id).where(items.c.task == _WANTED, items.c.stage == _AT_STAGE).limit(1)
+AT_POSITION = ANY_AT_ALL.where(items.c.seq == sa.bindparam("at_seq", type_=sa.Integer))
+LAST_POSITION = ANY_AT_ALL.with_only_columns(items.c.seq).order_by(items.c.seq.desc())
+FIRST_STARTED = (
+    ANY_AT_ALL.with_only_columns(items.c.started_at).where(counts_at(_WANTED, _AT_STAGE)).order_by(items.c.seq)
+)
 ANY_OF = ANY_AT_ALL.where(counts_at(_WANTED, _AT_STAGE))
 ANY_BEGUN = ANY_OF.where(items.c.lease > 0)
 ANY_BEGUN_HIDDEN = ANY_AT_ALL.where(items.c.lease > 0)
@@ -183,6 +183,15 @@ SAMPLE_PROBE = (
     .where(items.c.seq <= sa.bindparam("sample", type_=sa.Integer))
     .limit(1)
 )
+
+
+@lru_cache(maxsize=4)
+def first_started_statement(dialect: Dialect) -> sa.Select[Any]:
+    """When the first item of each of many tasks started, in a stage of the same name."""
+    first = sa.select(items.c.started_at).where(items.c.task == tasks.c.number, items.c.stage == _AT_STAGE)
+    first = first.order_by(items.c.seq).limit(1).correlate(tasks)
+    mine = sa.select(tasks.c.number, first.scalar_subquery()).where(dialect.among(tasks.c.number))
+    return mine.where(counts_at(tasks.c.number, _AT_STAGE))
 
 
 def listed_item(place: sa.ColumnElement[int], key: sa.ColumnElement[str]) -> Sequence[sa.ColumnElement[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,9 +14,11 @@ from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import restored
 from fanfold.model.words import PATIENCE_SECONDS, Trouble
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.items.large.reset_queue import is_reset
+from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import DEGRADED, HELD, attempts, item_data, items
 
 SHOWN = tuple(
@@ -36,6 +39,14 @@ SHOWN = tuple(
 """The columns of an attempt, in the order of ``Attempt``, then the sentence of its message."""
 
 
+@lru_cache(maxsize=4)
+def retries_statement(dialect: Dialect) -> sa.Select[Any]:
+    """Count the failures of tasks that were or will be retried."""
+    retried = attempts.c.outcome == Ending.BACK_OFF.outcome
+    counted = sa.select(attempts.c.task, sa.func.count()).where(dialect.among(attempts.c.task), retried)
+    return counted.group_by(attempts.c.task)
+
+
 class FailedAttempts:
     """Queries about failures, inside one transaction."""
 
@@ -45,10 +56,7 @@ class FailedAttempts:
 
     def retries(self, tasks: Sequence[int]) -> dict[int, int]:
         """Failures per task that were or will be retried."""
-        summed = sa.select(attempts.c.task, sa.func.count()).where(
-            attempts.c.task.in_(tasks), attempts.c.outcome == Ending.BACK_OFF.outcome
-        )
-        return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
+        return dict(run(self.connection, retries_statement(self.clock.dialect), {"ids": list(tasks)}))
 
     def shortfalls(self, task: int, limit: int) -> list[tuple[str, str, int]]:
         """(stage, reason, count) of the degraded items, the most frequent first."""

@@ -82,8 +82,7 @@ class Decisions:
         return dict(run(self.connection, NEWEST, {"of": task, "at_stage": stage}))
 
     def _exist(self, task: int, stage: str) -> bool:
-        mine = sa.select(decisions.c.number).where(decisions.c.task == task, decisions.c.stage == stage).limit(1)
-        return self.connection.execute(mine).first() is not None
+        return bool(run(self.connection, ANY_DECISION, {"of": task, "at_stage": stage}))
 
     def standing(self, task: int, parts: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], DecisionRow]:
         """The latest decision about each of these (stage, item, part), including undone ones."""
@@ -113,11 +112,8 @@ class Decisions:
 
         An attempt that continues from an earlier attempt's memory or external job builds on the decisions that one has read.
         """
-        joined = sa.select(tasks.c.decided, item_data.c.decided, item_data.c.memory, item_data.c.waiting_since)
-        joined = joined.select_from(items).join(tasks, tasks.c.number == items.c.task)
-        mine = joined.outerjoin(item_data, item_data.c.item == items.c.id).where(items.c.id == item)
-        row = self.connection.execute(mine).first()
-        return (None, None, False) if row is None else (row[0], row[1], row[2] is not None or row[3] is not None)
+        [row] = run(self.connection, BEFORE_MERGE, {"of": item}) or [(None, None, None, None)]
+        return row[0], row[1], row[2] is not None or row[3] is not None
 
     def seen(self, task: int, merge: str) -> int:
         """The last decision that a merge started with; 0 if none."""
@@ -172,6 +168,19 @@ NEWEST = (
     sa.select(decisions.c.item, sa.func.max(decisions.c.number))
     .where(decisions.c.task == sa.bindparam("of"), decisions.c.stage == sa.bindparam("at_stage"))
     .group_by(decisions.c.item)
+)
+
+ANY_DECISION = (
+    sa.select(decisions.c.number)
+    .where(decisions.c.task == sa.bindparam("of"), decisions.c.stage == sa.bindparam("at_stage"))
+    .limit(1)
+)
+BEFORE_MERGE = (
+    sa.select(tasks.c.decided, item_data.c.decided, item_data.c.memory, item_data.c.waiting_since)
+    .select_from(items)
+    .join(tasks, tasks.c.number == items.c.task)
+    .outerjoin(item_data, item_data.c.item == items.c.id)
+    .where(items.c.id == sa.bindparam("of"))
 )
 
 

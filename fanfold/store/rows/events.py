@@ -15,7 +15,7 @@ from fanfold.model.task import Event
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.dialect import Row
 from fanfold.store.dialects.sql_clock import SqlClock
-from fanfold.store.schema.statements import run
+from fanfold.store.schema.statements import fetch_value, run
 from fanfold.store.schema.tables import events, tasks
 
 REASON_LENGTH = 1_000
@@ -79,8 +79,7 @@ class Events:
 
     def last(self, task: int) -> int:
         """The id of the newest event of a task; 0 if there is none. Every command adds an event."""
-        newest = sa.select(events.c.id).where(events.c.task == task).order_by(events.c.id.desc()).limit(1)
-        return int(self.connection.execute(newest).scalar() or 0)
+        return int(fetch_value(self.connection, LAST, {"of": task}) or 0)
 
     def last_at(self, task: int, verbs: Sequence[str]) -> datetime | None:
         """Time of a task's last event with one of the verbs. May read all events of the task."""
@@ -95,8 +94,7 @@ class Events:
 
     def moved_since(self, task: int, event: int) -> bool:
         """Whether a task has moved since that event. Reads only newer events; events of items are not moves."""
-        newer = sa.select(events.c.id).where(events.c.task == task, events.c.id > event, events.c.item.is_(None))
-        return self.connection.execute(newer.limit(1)).first() is not None
+        return bool(run(self.connection, MOVED_SINCE, {"of": task, "since": event}))
 
     def latest_run(self, task: int, verb: str, most: int) -> tuple[int, datetime | None]:
         """How many of a task's newest events in a row have this verb (at most ``most``), and the time of the last."""
@@ -124,6 +122,11 @@ class Events:
             )
             for row in self.connection.execute(wanted)
         ]
+
+
+_OF = events.c.task == sa.bindparam("of")
+LAST = sa.select(events.c.id).where(_OF).order_by(events.c.id.desc()).limit(1)
+MOVED_SINCE = sa.select(events.c.id).where(_OF, events.c.id > sa.bindparam("since"), events.c.item.is_(None)).limit(1)
 
 
 def _events() -> sa.Select[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,8 +17,9 @@ from fanfold.model.task import TaskOrder, TaskRow
 from fanfold.model.text.sentences import kept, restored, say
 from fanfold.model.text.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock, UtcTime
-from fanfold.store.schema.statements import run
+from fanfold.store.schema.statements import changed_by, fetch, fetch_first, fetch_value, run
 from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
 
 TAGGED = sa.exists().where(task_tags.c.task == tasks.c.number).label("tagged")
@@ -25,6 +27,9 @@ TAGGED = sa.exists().where(task_tags.c.task == tasks.c.number).label("tagged")
 ONE = sa.select(tasks, TAGGED)
 BY_NUMBER = ONE.where(tasks.c.number == sa.bindparam("wanted"))
 BY_ID = ONE.where(tasks.c.id == sa.bindparam("wanted"))
+BY_KEY = ONE.where(tasks.c.owner == sa.bindparam("wanted_owner"), tasks.c.key == sa.bindparam("wanted_key"))
+COLUMNS = (*(column.name for column in tasks.c), "tagged")
+"""Names of the values of ``ONE``, in order."""
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True, of=tasks)
 SAMPLED = sa.select(tasks.c.number).where(tasks.c.number == sa.bindparam("wanted"), tasks.c.sample.is_not(None))
 TAGS_OF = (
@@ -32,7 +37,6 @@ TAGS_OF = (
     .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
     .order_by(task_tags.c.tag)
 )
-STATES = sa.select(tasks.c.number, tasks.c.state).where(tasks.c.number.in_(sa.bindparam("numbers", expanding=True)))
 TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
 """Built once, like all statements that run on every turn: building one costs more than running it."""
 
@@ -80,13 +84,8 @@ class Tasks:
 
     def add(self, row: Mapping[str, Any], tags: Sequence[str]) -> int:
         """Store a new task; returns its number. KeyTaken if its idempotency key already has a task."""
-        made = (
-            sa.insert(tasks)
-            .values(**row, created_at=self.clock.now, updated_at=self.clock.now)
-            .returning(tasks.c.number)
-        )
         try:
-            number = int(self.connection.execute(made).scalar_one())
+            number = int(fetch_value(self.connection, _add_statement(self.clock, tuple(row)), _new(row)))
         except sa.exc.IntegrityError as error:
             raise KeyTaken(say("key_taken", key=row.get("key"))) from error
         if tags:
@@ -101,7 +100,7 @@ class Tasks:
         """The task with this idempotency key."""
         if not is_storable(owner + key):
             return None
-        return self._one(ONE.where(tasks.c.owner == owner, tasks.c.key == key))
+        return self._one(BY_KEY, {"wanted_owner": owner, "wanted_key": key})
 
     def by_keys(self, owner: str, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these idempotency keys."""
@@ -112,14 +111,18 @@ class Tasks:
 
     def states(self, numbers: Sequence[int]) -> dict[int, TaskState]:
         """The states of the tasks with these numbers."""
-        found = self.connection.execute(STATES, {"numbers": list(numbers)})
+        found = run(self.connection, _states_statement(self.clock.dialect), {"ids": list(numbers)})
         return {number: TaskState(state) for number, state in found}
 
     def by_numbers(self, numbers: Sequence[int]) -> dict[int, TaskRow]:
         """The tasks with these numbers."""
-        rows = self.connection.execute(sa.select(tasks).where(tasks.c.number.in_(numbers))).all()
-        tags = self._tags(numbers) if rows else {}
-        return {row.number: self._task(row, tags.get(row.number, ())) for row in rows}
+        rows = fetch(self.connection, _by_numbers_statement(self.clock.dialect), {"ids": list(numbers)})
+        return {row[0]: self._task(row) for row in rows}
+
+    def lock_many(self, numbers: Sequence[int]) -> dict[int, TaskRow]:
+        """The tasks with these numbers, with their rows locked in order of number until the transaction ends."""
+        found = _by_numbers_statement(self.clock.dialect, is_locked=True)
+        return {row[0]: self._task(row) for row in fetch(self.connection, found, {"ids": list(numbers)})}
 
     def get(self, number: int) -> TaskRow | None:
         """The task with this number."""
@@ -161,10 +164,11 @@ class Tasks:
         if "state" in values:
             finished = values["state"] in FINISHED_TASKS
             values["finished_at"] = self.clock.now if finished else None
-        beside = {name: kept(values[text]) for text, name in SENTENCES.items() if text in values}
-        self.connection.execute(
-            sa.update(tasks).where(tasks.c.number == number).values(**values, **beside, updated_at=self.clock.now)
-        )
+        values |= {name: kept(values[text]) for text, name in SENTENCES.items() if text in values}
+        timed = tuple([name for name, value in values.items() if value is self.clock.now])
+        given = {name: value for name, value in values.items() if name not in timed}
+        moved = _move_statement(self.clock, tuple(sorted(given)), timed)
+        changed_by(self.connection, moved, {"wanted": number, **_new(given)})
 
     def close(self, number: int) -> None:
         """Let nobody claim more items of a task. The caller holds its lock."""
@@ -172,7 +176,7 @@ class Tasks:
 
     def drop_key(self, number: int) -> None:
         """Remove a task's idempotency key: the next submission with that key is a new task."""
-        self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
+        changed_by(self.connection, DROP_KEY, {"wanted": number})
 
     def find(self, wanted: Filter) -> list[TaskRow]:
         """Tasks in the wanted order; ``after`` is the number of the last task of the previous page."""
@@ -281,9 +285,9 @@ class Tasks:
         found = old.order_by(tasks.c.finished_at, tasks.c.number).offset(skip).limit(limit)
         return [self._task(row, ()) for row in self.connection.execute(found)]
 
-    def _one(self, found: sa.Select[Any], values: dict[str, Any] | None = None) -> TaskRow | None:
-        row = self.connection.execute(found, values).first()
-        return self._task(row) if row else None
+    def _one(self, found: sa.Select[Any], values: dict[str, Any]) -> TaskRow | None:
+        row = fetch_first(self.connection, found, values)
+        return None if row is None else self._task(row)
 
     def _tags(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}
@@ -291,15 +295,57 @@ class Tasks:
             found[task] = (*found.get(task, ()), tag)
         return found
 
-    def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
-        values = dict(row._mapping)
+    def _task(self, row: Sequence[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
+        """The task of a row of ``ONE``; with ``tags``, the row may lack the last column."""
+        values = dict(zip(COLUMNS, row, strict=False))
         if not values.pop("tagged", True):
             tags = ()
         for text, name in SENTENCES.items():
             values[text] = restored(values[text], values.pop(name))
         if tags is None:
-            tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
-        return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})
+            tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": values["number"]})])
+        values["state"], values["plan"], values["tags"] = TaskState(values["state"]), _plan(values["plan"]), tags
+        return TaskRow(**values)
+
+
+_plan = lru_cache(maxsize=1_000)(Plan.from_json)
+"""Tasks of a pipeline have the same plan, which never changes once it is read."""
+DROP_KEY = sa.update(tasks).where(tasks.c.number == sa.bindparam("wanted")).values(key=sa.null())
+
+
+def _new(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of columns as parameters. SQLAlchemy reserves the names of the columns themselves."""
+    return {f"new_{name}": value for name, value in values.items()}
+
+
+def _parameters(names: Iterable[str]) -> dict[str, Any]:
+    return {name: sa.bindparam(f"new_{name}", type_=tasks.c[name].type) for name in names}
+
+
+@lru_cache(maxsize=256)
+def _add_statement(clock: SqlClock, names: tuple[str, ...]) -> sa.Executable:
+    """Insert a task with values of these columns."""
+    made = sa.insert(tasks).values(**_parameters(names), created_at=clock.now, updated_at=clock.now)
+    return made.returning(tasks.c.number)
+
+
+@lru_cache(maxsize=1_000)
+def _move_statement(clock: SqlClock, names: tuple[str, ...], timed: tuple[str, ...]) -> sa.Executable:
+    """Write these columns of a task, and the current time into those that are ``timed``."""
+    now = dict.fromkeys((*timed, "updated_at"), clock.now)
+    return sa.update(tasks).where(tasks.c.number == sa.bindparam("wanted")).values(**_parameters(names), **now)
+
+
+@lru_cache(maxsize=16)
+def _by_numbers_statement(dialect: Dialect, *, is_locked: bool = False) -> sa.Select[Any]:
+    """The tasks with the numbers of the list ``ids``, in order."""
+    found = ONE.where(dialect.among(tasks.c.number)).order_by(tasks.c.number)
+    return found.with_for_update(key_share=True, of=tasks) if is_locked else found
+
+
+@lru_cache(maxsize=4)
+def _states_statement(dialect: Dialect) -> sa.Select[Any]:
+    return sa.select(tasks.c.number, tasks.c.state).where(dialect.among(tasks.c.number))
 
 
 def _is(state: str, wanted: Filter) -> tuple[sa.ColumnElement[bool], ...]:

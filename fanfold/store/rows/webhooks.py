@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.sql_clock import SqlClock
+from fanfold.store.schema.statements import fetch
 from fanfold.store.schema.tables import webhooks
 
 
@@ -46,7 +47,7 @@ class StoredWebhooks:
 
     def all(self) -> list[WebhookRow]:
         """All webhooks, by name."""
-        return [WebhookRow(*row) for row in self.connection.execute(ALL)]
+        return [WebhookRow(*row) for row in fetch(self.connection, ALL)]
 
     def get(self, name: str) -> WebhookRow | None:
         """The webhook with this name."""

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from fanfold.store.dialects.sql_clock import SqlClock
+from fanfold.store.schema.statements import fetch
 from fanfold.store.schema.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
 from fanfold.store.upgrade import revisions
 
@@ -99,9 +101,8 @@ class Workers:
 
     def all(self, lease_seconds: float) -> list[WorkerRow]:
         """Every known worker, live ones first."""
-        alive = (workers.c.seen_at > self.clock.before(lease_seconds)).label("alive")
-        rows = self.connection.execute(sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at))
-        return [WorkerRow(**_shaped(row)) for row in rows]
+        rows = fetch(self.connection, all_statement(self.clock), {"lease_seconds": lease_seconds})
+        return [_worker(row) for row in rows]
 
     def count_alive(self, lease_seconds: float) -> int:
         """How many workers are alive. Reads them all."""
@@ -141,10 +142,19 @@ class Workers:
         return self.connection.execute(sa.delete(permits).where(permits.c.item.in_(stale))).rowcount
 
 
-def _shaped(row: sa.Row[Any]) -> dict[str, Any]:
-    values = dict(row._mapping)
-    return values | {
-        "serves": tuple((pair[0], pair[1]) for pair in json.loads(row.serves)),
-        "alive": bool(row.alive),
-        "stopping": bool(row.stopping),
-    }
+COLUMNS = (*(column.name for column in workers.c), "alive")
+
+
+@lru_cache(maxsize=64)
+def all_statement(clock: SqlClock) -> sa.Select[Any]:
+    """Every worker and whether it is alive, live ones first."""
+    alive = (workers.c.seen_at > clock.before(sa.bindparam("lease_seconds", type_=sa.Float))).label("alive")
+    return sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at)
+
+
+def _worker(row: Sequence[Any]) -> WorkerRow:
+    values = dict(zip(COLUMNS, row, strict=True))
+    serves = tuple((pair[0], pair[1]) for pair in json.loads(values["serves"]))
+    return WorkerRow(
+        **values | {"serves": serves, "alive": bool(values["alive"]), "stopping": bool(values["stopping"])}
+    )

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import Dialect
 
 Values = Mapping[str, Any]
+NOTHING: Values = {}
 
 
 def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> list[tuple[Any, ...]]:
@@ -29,7 +30,26 @@ def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> 
     return rows
 
 
-def changed_by(connection: sa.Connection, statement: sa.Executable, values: Values) -> int:
+def fetch(connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING) -> list[tuple[Any, ...]]:
+    """The same with values of the columns' own types, such as aware times and booleans, on every database."""
+    return _prepare(statement, connection.dialect).typed(run(connection, statement, values))
+
+
+def fetch_first(
+    connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING
+) -> tuple[Any, ...] | None:
+    """The first row with values of the columns' own types, or None."""
+    rows = run(connection, statement, values)
+    return _prepare(statement, connection.dialect).typed(rows[:1])[0] if rows else None
+
+
+def fetch_value(connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING) -> Any:
+    """The first value of the first row, in its column's own type, or None."""
+    row = fetch_first(connection, statement, values)
+    return None if row is None else row[0]
+
+
+def changed_by(connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING) -> int:
     """Run a statement that was built once; returns how many rows it changed or removed."""
     prepared = _prepare(statement, connection.dialect)
     return connection.exec_driver_sql(prepared.text, prepared.parameters(values)).rowcount
@@ -54,6 +74,8 @@ class PreparedStatement:
     """Parameters computed at each call, such as the time."""
     order: tuple[str, ...] | None
     """Order of the parameters, where the driver takes them by position."""
+    read: tuple[tuple[int, Callable[[Any], Any]], ...]
+    """Columns whose values the driver returns in another type, with the converter to the column's own."""
 
     def parameters(self, values: Values) -> Any:
         """The parameters in the form the driver takes."""
@@ -64,6 +86,16 @@ class PreparedStatement:
             value = values[name]
             found[name] = value if convert is None else convert(value)
         return found if self.order is None else tuple([found[name] for name in self.order])
+
+    def typed(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Rows of the driver, with the values of their columns' own types."""
+        return [self._typed(row) for row in rows] if self.read else rows
+
+    def _typed(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = list(row)
+        for place, convert in self.read:
+            values[place] = convert(values[place])
+        return tuple(values)
 
     def many(self, rows: Iterable[Values]) -> list[Any]:
         """The parameters of many executions. Values that are passed on as they are take no Python call per row."""
@@ -88,7 +120,25 @@ def _prepare(statement: sa.Executable, dialect: Dialect) -> PreparedStatement:
         else:
             known[name] = bind.value if convert is None else convert(bind.value)
     order = tuple(compiled.positiontup) if compiled.positional else None
-    return PreparedStatement(str(compiled), tuple(given), known, tuple(asked), order)
+    return PreparedStatement(str(compiled), tuple(given), known, tuple(asked), order, _converters(statement, dialect))
+
+
+def _converters(statement: Any, dialect: Dialect) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+    """The places of the returned columns whose values need a converter, with the converter."""
+    columns = statement.exported_columns if isinstance(statement, sa.ReturnsRows) else ()
+    converters = (
+        (place, _converter(column.type.dialect_impl(dialect), dialect)) for place, column in enumerate(columns)
+    )
+    return tuple((place, convert) for place, convert in converters if convert is not None)
+
+
+def _converter(kind: sa.types.TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
+    """PostgreSQL calculates with fractions as `numeric`, so a column that is a float may come as a Decimal."""
+    return _as_float if isinstance(kind, sa.Float) else kind.result_processor(dialect, None)
+
+
+def _as_float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _asking(ask: Callable[[], Any], convert: Callable[[Any], Any] | None) -> Callable[[], Any]:

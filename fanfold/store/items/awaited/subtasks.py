@@ -7,14 +7,17 @@ one sees what the earlier one did, and no wake-up is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from fanfold.model.awaited.subtask import ParentItem, SubtaskRow
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.claim import task_is_active
+from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import HELD, RUNNING, UNFINISHED, item_data, items, subtasks, tasks
 
 SHOWN = tuple(subtasks.c[name] for name in SubtaskRow._fields)
@@ -102,22 +105,8 @@ class Subtasks:
 
     def out_of_step(self, limit: int, parent: int | None = None) -> list[int]:
         """Unfinished subtasks that may have to follow their parents (`model.subtask.following` decides), or one parent's."""
-        cancelled = TaskState.CANCELLED.value
-        is_paused = PARENTS.c.state == TaskState.PAUSED.value
-        wanted = sa.select(subtasks.c.item).where(subtasks.c.child == tasks.c.number).exists()
-        unwanted = sa.or_(
-            PARENTS.c.number.is_(None), PARENTS.c.state == cancelled, PARENTS.c.ending == cancelled, ~wanted
-        )
-        runs_on = sa.and_(is_paused, tasks.c.state == TaskState.ACTIVE.value)
-        stands = sa.and_(tasks.c.state == TaskState.PAUSED.value, tasks.c.by_parent.is_(True), ~is_paused)
-        found = (
-            sa.select(tasks.c.number)
-            .select_from(WITH_PARENTS)
-            .where(UNFINISHED, tasks.c.ending.is_(None), sa.or_(unwanted, runs_on, stands))
-        )
-        if parent is not None:
-            found = found.where(tasks.c.parent == parent)
-        return list(self.connection.execute(found.order_by(tasks.c.parent).limit(limit)).scalars())
+        values = {"most": limit} | ({} if parent is None else {"of": parent})
+        return [number for (number,) in run(self.connection, out_of_step_statement(parent is not None), values)]
 
     def is_wanted(self, child: int) -> bool:
         """Whether an item still has this subtask under a name."""
@@ -130,9 +119,9 @@ class Subtasks:
 
     def counts(self, parents: Sequence[int]) -> dict[int, dict[str, int]]:
         """How many subtasks tasks have, by state."""
-        counted = sa.select(tasks.c.parent, tasks.c.state, sa.func.count()).where(tasks.c.parent.in_(parents))
         found: dict[int, dict[str, int]] = {}
-        for parent, state, count in self.connection.execute(counted.group_by(tasks.c.parent, tasks.c.state)):
+        values = {"ids": list(parents)}
+        for parent, state, count in run(self.connection, counts_statement(self.clock.dialect), values):
             found.setdefault(parent, {})[state] = count
         return found
 
@@ -156,3 +145,26 @@ class Subtasks:
         )
         rows = self.connection.execute(found)
         return {row[0]: (row[1], row[2], None if row[2] is None else row[3] or str(row[4])) for row in rows}
+
+
+@lru_cache(maxsize=4)
+def counts_statement(dialect: Dialect) -> sa.Select[Any]:
+    """Count the subtasks of tasks by state."""
+    counted = sa.select(tasks.c.parent, tasks.c.state, sa.func.count()).where(dialect.among(tasks.c.parent))
+    return counted.group_by(tasks.c.parent, tasks.c.state)
+
+
+@lru_cache(maxsize=2)
+def out_of_step_statement(of_one: bool) -> sa.Select[Any]:
+    """Unfinished subtasks that may have to follow their parents, of all parents or of one."""
+    cancelled = TaskState.CANCELLED.value
+    is_paused = PARENTS.c.state == TaskState.PAUSED.value
+    wanted = sa.select(subtasks.c.item).where(subtasks.c.child == tasks.c.number).exists()
+    unwanted = sa.or_(PARENTS.c.number.is_(None), PARENTS.c.state == cancelled, PARENTS.c.ending == cancelled, ~wanted)
+    runs_on = sa.and_(is_paused, tasks.c.state == TaskState.ACTIVE.value)
+    stands = sa.and_(tasks.c.state == TaskState.PAUSED.value, tasks.c.by_parent.is_(True), ~is_paused)
+    found = sa.select(tasks.c.number).select_from(WITH_PARENTS)
+    found = found.where(UNFINISHED, tasks.c.ending.is_(None), sa.or_(unwanted, runs_on, stands))
+    if of_one:
+        found = found.where(tasks.c.parent == sa.bindparam("of", type_=sa.BigInteger))
+    return found.order_by(tasks.c.parent).limit(sa.bindparam("most", type_=sa.Integer))

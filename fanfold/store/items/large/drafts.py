@@ -8,7 +8,7 @@ last transaction removes the row together with the move of the task.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
-from fanfold.store.schema.statements import run
+from fanfold.store.schema.statements import fetch, run
 from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits, subtasks
 
 NEW, OLD, COPY = "new", "old", "copy"
@@ -77,23 +77,19 @@ class Drafts:
         mine = sa.and_(drafts.c.task == task, drafts.c.stage == stage, drafts.c.token == token)
         self.connection.execute(sa.update(drafts).where(mine).values(at=self.clock.before(LONG_AGO_SECONDS)))
 
-    @property
-    def _drafts(self) -> sa.Select[Any]:
-        return sa.select(*(drafts.c[name] for name in Draft._fields[:-1]), self.clock.seconds_since(drafts.c.at))
-
     def hidden(self, task: int) -> dict[str, Draft]:
         """The drafts of a task, by stage."""
-        return {row.stage: Draft(*row) for row in self.connection.execute(self._drafts.where(drafts.c.task == task))}
+        found = (Draft(*row) for row in fetch(self.connection, hidden_statement(self.clock), {"of": task}))
+        return {draft.stage: draft for draft in found}
 
     def abandoned(self, seconds: float, limit: int) -> list[Draft]:
         """Drafts not refreshed for ``seconds``, the oldest first."""
-        old = self._drafts.where(drafts.c.at <= self.clock.before(seconds)).order_by(drafts.c.at).limit(limit)
-        return [Draft(*row) for row in self.connection.execute(old)]
+        values = {"seconds": seconds, "most": limit}
+        return [Draft(*row) for row in fetch(self.connection, abandoned_statement(self.clock), values)]
 
     def holds_items(self, task: int, stage: str) -> bool:
         """Whether the stage has any items, hidden or not."""
-        mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).limit(1)
-        return self.connection.execute(mine).first() is not None
+        return bool(run(self.connection, ANY_ITEM, {"of": task, "at_stage": stage}))
 
     def leftovers(self, task: int, stages: list[str]) -> bool:
         """Whether any of the stages has items, hidden or not, or is a draft. One query."""
@@ -116,6 +112,29 @@ class Drafts:
         for column in (item_data.c.item, permits.c.item, items.c.id):
             remove_all(self.connection, column, ids)
         return not self.holds_items(task, stage)
+
+
+ANY_ITEM = (
+    sa.select(items.c.id).where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage")).limit(1)
+)
+
+
+def _drafts(clock: SqlClock) -> sa.Select[Any]:
+    return sa.select(*(drafts.c[name] for name in Draft._fields[:-1]), clock.seconds_since(drafts.c.at))
+
+
+@lru_cache(maxsize=64)
+def hidden_statement(clock: SqlClock) -> sa.Select[Any]:
+    """The drafts of a task."""
+    return _drafts(clock).where(drafts.c.task == sa.bindparam("of"))
+
+
+@lru_cache(maxsize=64)
+def abandoned_statement(clock: SqlClock) -> sa.Select[Any]:
+    """Drafts that were not refreshed for a time, the oldest first."""
+    since = clock.before(sa.bindparam("seconds", type_=sa.Float))
+    old = _drafts(clock).where(drafts.c.at <= since).order_by(drafts.c.at)
+    return old.limit(sa.bindparam("most", type_=sa.Integer))
 
 
 @cache
