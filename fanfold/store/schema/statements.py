@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import Dialect
+
+from fanfold.store.schema.plain_rows import PLAINLY, PlainResult, allow_plain_rows
 
 Values = Mapping[str, Any]
 NOTHING: Values = {}
@@ -21,13 +23,7 @@ NOTHING: Values = {}
 
 def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> list[tuple[Any, ...]]:
     """Run a statement that was built once; returns the driver's rows: plain tuples of plain values."""
-    prepared = _prepare(statement, connection.dialect)
-    result = connection.exec_driver_sql(prepared.text, prepared.parameters(values))
-    if not result.returns_rows:
-        return []
-    rows = list(result.cursor.fetchall())
-    result.close()
-    return rows
+    return _result(connection, statement, values).rows
 
 
 def fetch(connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING) -> list[tuple[Any, ...]]:
@@ -51,8 +47,14 @@ def fetch_value(connection: sa.Connection, statement: sa.Executable, values: Val
 
 def changed_by(connection: sa.Connection, statement: sa.Executable, values: Values = NOTHING) -> int:
     """Run a statement that was built once; returns how many rows it changed or removed."""
+    return _result(connection, statement, values).changed
+
+
+def _result(connection: sa.Connection, statement: sa.Executable, values: Values) -> PlainResult:
+    allow_plain_rows(connection.dialect)
     prepared = _prepare(statement, connection.dialect)
-    return connection.exec_driver_sql(prepared.text, prepared.parameters(values)).rowcount
+    result: Any = connection.exec_driver_sql(prepared.text, prepared.parameters(values), PLAINLY)
+    return cast("PlainResult", result)
 
 
 def run_many(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Values]) -> None:
