@@ -52,9 +52,10 @@ bench: .venv/.dev ## Benchmark Fanfold, its peers and the bare statements, in a 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
 	@$(BIN)/python -m tests.mutants --write docs/explanation/mutants.md
 
-docs: .venv/.dev ## Regenerate the documentation and the signatures of AsyncClient
+docs: .venv/.dev ## Regenerate the documentation, the signatures of AsyncClient and the schema of new SQLite databases
 	$(BIN)/python -m tests.docs
 	$(BIN)/python -m tests.async_stub
+	$(BIN)/python -m tests.sqlite_schema
 
 site: .venv/.dev ## Build the documentation as a site in site/; a dead link or a missing anchor fails
 	$(BIN)/zensical build --strict --clean

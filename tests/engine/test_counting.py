@@ -121,7 +121,7 @@ def test_a_task_that_is_steered_all_the_time_is_left_to_the_next_look(
     task = installation.client.submit(pipeline, items=["a"])
     number = number_of(installation, task)
     settled(installation, installation.worker())
-    decide = advancing._decide
+    decide = advancing.decide
 
     def steered(*arguments: Any) -> Any:
         tx = arguments[-1]
@@ -129,7 +129,7 @@ def test_a_task_that_is_steered_all_the_time_is_left_to_the_next_look(
         return decide(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(advancing, "_decide", steered)
+        patched.setattr(advancing, "decide", steered)
         with pytest.raises(OutOfDate):
             advance(installation.store, {"batch": pipeline}, number, "someone")
         assert copying.move_on(installation.store, {"batch": pipeline}, number, "someone") is None

@@ -34,7 +34,7 @@ MUTANTS = (
     ),
     mutant(
         "events of items do not make counts stale",
-        Edit(EVENTS, "events.c.id > event, events.c.item.is_(None))", "events.c.id > event)"),
+        Edit(EVENTS, 'sa.bindparam("since"), events.c.item.is_(None))', 'sa.bindparam("since"))'),
         test=f"{COUNTS}::test_counts_hold_while_items_of_a_task_fail",
     ),
     mutant(

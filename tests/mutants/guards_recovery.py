@@ -110,13 +110,13 @@ MUTANTS = (
     ),
     mutant(
         "“is active” in the search for what nobody closed",
-        Edit(RECOVERY, "where(ACTIVE, is_over)", "where(is_over)"),
+        Edit(RECOVERY, "sa.and_(ACTIVE, is_over)", "is_over"),
         test="mutants/test_guards.py::test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed",
         note="also held by the look under the lock; without it what is over fills the batch of the sweep",
     ),
     mutant(
         "“nothing is open” in the search for what nobody closed",
-        Edit(RECOVERY, "where(ACTIVE, is_over)", "where(ACTIVE)"),
+        Edit(RECOVERY, "sa.and_(ACTIVE, is_over)", "ACTIVE"),
         test="mutants/test_guards.py::test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed",
         note="also held by the look under the lock",
     ),

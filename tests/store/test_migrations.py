@@ -24,12 +24,14 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.dialects.sql_clock import UtcTime
+from fanfold.store.dialects.sqlite import NEWEST_SCHEMA
 from fanfold.store.schema.constraints import MOVES, trigger_statements
 from fanfold.store.schema.indexes import metadata
 from fanfold.store.store import Store
 from fanfold.store.upgrade import migrate, revisions
 from tests.databases import Databases, PostgresDatabases
 from tests.installation import Installation
+from tests.sqlite_schema import schema
 
 
 def declared(url: str) -> None:
@@ -92,6 +94,32 @@ def test_the_migrations_give_exactly_the_declared_tables(databases: Databases) -
         declared(plain)
         assert shape(migrated) == shape(plain)
         assert len(shape(migrated)) > 30
+
+
+def test_a_new_sqlite_database_is_exactly_what_the_migrations_make(tmp_path: Path) -> None:
+    assert f"{schema()}\n" == NEWEST_SCHEMA.read_text(encoding="utf-8"), "run: make docs"
+    made, migrated = (f"sqlite:///{tmp_path / name}" for name in ("made.db", "migrated.db"))
+    migrate.upgrade(made)
+    database = Database(migrated)
+    for revision in (revisions.REVISIONS[0], revisions.NEWEST):
+        migrate.upgrade_database(database, revision)
+    database.close()
+    assert shape(made) == shape(migrated)
+    assert _versions(made) == _versions(migrated)
+
+
+def _versions(url: str) -> list[Any]:
+    database = Database(url)
+    with database.read() as connection:
+        found = [
+            list(connection.execute(sa.text(query)))
+            for query in (
+                f"SELECT version_num FROM {revisions.VERSION_TABLE}",
+                "SELECT revision, compatible_from FROM revisions ORDER BY revision",
+            )
+        ]
+    database.close()
+    return found
 
 
 def test_alembic_finds_nothing_to_change(database_url: str) -> None:

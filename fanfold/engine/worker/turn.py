@@ -9,6 +9,7 @@ from typing import Any
 
 from fanfold.engine.tasks.many_items.leftovers import NotReady
 from fanfold.engine.tasks.moving.advance import advance
+from fanfold.engine.tasks.moving.advance_together import advance_together
 from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.split import finish_split
 from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
@@ -170,6 +171,8 @@ class _Steps:
 
     def _advance(self, numbers: set[int]) -> None:
         """Advance these tasks if their stage is over. Slow ones are added to ``large``, if given."""
+        if len(numbers) > 1:
+            numbers = self._advance_together(numbers)
         for number in sorted(numbers):
             with left_for_later(self._store, self._worker):
                 try:
@@ -180,9 +183,21 @@ class _Steps:
                         continue
                     row = move_on(self._store, self._pipelines, number, self._worker)
                 if row is not None:
-                    self.turn.stopped.add(number)
-                    self._claimer.candidates.note_move(number)
-                    self.turn.again = True
+                    self._note_move(number)
+
+    def _advance_together(self, numbers: set[int]) -> set[int]:
+        """Advance most of these tasks with few commits; returns those that are left, and those that may fail fast."""
+        settled = (one for one in self._plain if one.claimed.task in numbers)
+        hasty = {one.claimed.task for one in settled if _is_fail_fast(one, self._pipelines)}
+        together = advance_together(self._store, self._pipelines, numbers - hasty, self._worker)
+        for number in sorted(together.moved):
+            self._note_move(number)
+        return hasty | together.alone
+
+    def _note_move(self, number: int) -> None:
+        self.turn.stopped.add(number)
+        self._claimer.candidates.note_move(number)
+        self.turn.again = True
 
 
 def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:

@@ -217,6 +217,10 @@ class Dialect(ABC):
         """Whether the database currently refuses writes."""
         return False
 
+    def newest_schema(self) -> tuple[str, list[str]]:
+        """A revision, and the statements that make an empty database of it; none if only the migrations can make one."""
+        return "", []
+
     @abstractmethod
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
         """Triggers that refuse changes of state: table → condition over ``OLD`` and ``NEW``."""

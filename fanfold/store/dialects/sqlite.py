@@ -31,6 +31,9 @@ CODES = {
 }
 PLAIN_ERROR = 1
 MISFITS = ("no such ", "has no column", "syntax error", "already exists", "values for")
+NEWEST_SCHEMA = Path(__file__).parent / "sqlite_parts" / "newest_schema.sql"
+BETWEEN = ";\n\n"
+"""Between the statements of the file."""
 _LAST_IDS = sa.table("sqlite_sequence", sa.column("name", sa.Text()), sa.column("seq", sa.Integer()))
 LAST_ID = sa.select(_LAST_IDS.c.seq).where(_LAST_IDS.c.name == sa.bindparam("wanted"))
 READ_ONLY_FILE = "readonly database"
@@ -219,6 +222,13 @@ class Sqlite(Dialect):
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """`+ 0` makes it an expression, which no index has."""
         return number + 0
+
+    def newest_schema(self) -> tuple[str, list[str]]:
+        """From a file, which `make docs` writes. Importing Alembic and running all migrations takes as long as everything else
+        that the first command of a new user does.
+        """
+        revision, *statements = NEWEST_SCHEMA.read_text(encoding="utf-8").split(BETWEEN)
+        return revision.removeprefix("-- ").strip(), statements
 
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
         """One trigger per table."""

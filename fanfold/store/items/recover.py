@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.crashes import crash_values, note_crashes
 from fanfold.store.items.pending import HANDED_BACK
@@ -160,6 +161,11 @@ class Recovery:
         """Active tasks whose stage is over but not advanced: a worker died between its commit and its probe."""
         return [number for (number,) in run(self.connection, unclosed_statement(), {"most": limit})]
 
+    def unclosed_among(self, numbers: Iterable[int]) -> list[int]:
+        """Those of the given tasks for which that is so, in order. One query."""
+        found = run(self.connection, unclosed_among_statement(self.clock.dialect), {"ids": list(numbers)})
+        return [number for (number,) in found]
+
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[LostItem]:
         values = crash_values(self.clock, limit)
         lost = self._returned(sa.update(items).where(RUNNING, self._some(gone)).values(values))
@@ -189,9 +195,8 @@ class Recovery:
 SOMETHING_RUNS = sa.select(items.c.id).where(RUNNING).limit(sa.literal_column("1"))
 
 
-@cache
-def unclosed_statement() -> sa.Executable:
-    """Active tasks that are closed, or whose stage, or the sample of whose stage, has no open item."""
+def _is_unclosed() -> sa.ColumnElement[bool]:
+    """The task is active, and it is closed, or its stage, or the sample of its stage, has no open item."""
     mine = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
     first = mine.order_by(items.c.state).limit(1).scalar_subquery()
     sampled = mine.where(items.c.seq <= tasks.c.sample).limit(1).scalar_subquery()
@@ -200,5 +205,17 @@ def unclosed_statement() -> sa.Executable:
         (tasks.c.sample.is_(None), first.is_(None)),
         else_=sampled.is_(None),
     )
-    found = sa.select(tasks.c.number).where(ACTIVE, is_over).order_by(tasks.c.number)
+    return sa.and_(ACTIVE, is_over)
+
+
+@cache
+def unclosed_statement() -> sa.Executable:
+    """Tasks that may be advanced, in order."""
+    found = sa.select(tasks.c.number).where(_is_unclosed()).order_by(tasks.c.number)
     return found.limit(sa.bindparam("most", type_=sa.Integer))
+
+
+@cache
+def unclosed_among_statement(dialect: Dialect) -> sa.Executable:
+    """Those of the tasks in the list ``ids``."""
+    return sa.select(tasks.c.number).where(dialect.among(tasks.c.number), _is_unclosed()).order_by(tasks.c.number)

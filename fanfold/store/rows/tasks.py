@@ -119,11 +119,6 @@ class Tasks:
         rows = fetch(self.connection, _by_numbers_statement(self.clock.dialect), {"ids": list(numbers)})
         return {row[0]: self._task(row) for row in rows}
 
-    def lock_many(self, numbers: Sequence[int]) -> dict[int, TaskRow]:
-        """The tasks with these numbers, with their rows locked in order of number until the transaction ends."""
-        found = _by_numbers_statement(self.clock.dialect, is_locked=True)
-        return {row[0]: self._task(row) for row in fetch(self.connection, found, {"ids": list(numbers)})}
-
     def get(self, number: int) -> TaskRow | None:
         """The task with this number."""
         return self._one(BY_NUMBER, {"wanted": number})
@@ -336,11 +331,10 @@ def _move_statement(clock: SqlClock, names: tuple[str, ...], timed: tuple[str, .
     return sa.update(tasks).where(tasks.c.number == sa.bindparam("wanted")).values(**_parameters(names), **now)
 
 
-@lru_cache(maxsize=16)
-def _by_numbers_statement(dialect: Dialect, *, is_locked: bool = False) -> sa.Select[Any]:
+@lru_cache(maxsize=4)
+def _by_numbers_statement(dialect: Dialect) -> sa.Select[Any]:
     """The tasks with the numbers of the list ``ids``, in order."""
-    found = ONE.where(dialect.among(tasks.c.number)).order_by(tasks.c.number)
-    return found.with_for_update(key_share=True, of=tasks) if is_locked else found
+    return ONE.where(dialect.among(tasks.c.number)).order_by(tasks.c.number)
 
 
 @lru_cache(maxsize=4)

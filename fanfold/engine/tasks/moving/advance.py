@@ -54,7 +54,7 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
         if isinstance(ahead, TaskRow):
             return store.transact(partial(end_sample, pipelines, actor, ahead.number))
         try:
-            moved = store.transact(partial(_decide, pipelines, actor, ahead))
+            moved = store.transact(partial(decide, pipelines, actor, ahead))
             return left_stage(store.settings, ahead.row, moved)
         except OutOfDate:
             if counting == COUNTINGS:
@@ -63,21 +63,27 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
 
 
 def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | TaskRow | None:
-    """The counts of a task whose stage is over; the row of one whose sample is over; None if there is nothing to decide."""
     with store.read() as tx:
         row = tx.tasks.get(number)
-        if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
-            return None
-        if row.resetting is not None or not may_try(tx, row):
-            return None
-        sampled = row if is_stopped(tx, row) else None
-        if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
-            return sampled
-        ahead = count_ahead(tx, row)
+        return None if row is None else look_ahead(tx, pipelines, row)
+
+
+def look_ahead(tx: Transaction, pipelines: Pipelines, row: TaskRow) -> Ahead | TaskRow | None:
+    """The counts of a task whose stage is over; the row of one whose sample is over; None if there is nothing to decide."""
+    number = row.number
+    if row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
+        return None
+    if row.resetting is not None or not may_try(tx, row):
+        return None
+    sampled = row if is_stopped(tx, row) else None
+    if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
+        return sampled
+    ahead = count_ahead(tx, row)
     return sampled if ahead.decision is Verdict.OPEN else ahead
 
 
-def _decide(pipelines: Pipelines, actor: str, ahead: Ahead, tx: Transaction) -> TaskState | None:
+def decide(pipelines: Pipelines, actor: str, ahead: Ahead, tx: Transaction) -> TaskState | None:
+    """Lock the task, and advance it if what was counted ahead still holds."""
     row = tx.tasks.lock(ahead.row.number)
     if row is None or row.state is not TaskState.ACTIVE:
         return None
