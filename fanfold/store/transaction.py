@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import sqlalchemy as sa
 
@@ -47,6 +47,7 @@ from fanfold.store.rows.tokens import Tokens
 from fanfold.store.rows.unstopped import Unstopped
 from fanfold.store.rows.webhooks import StoredWebhooks
 from fanfold.store.rows.workers import Workers
+from fanfold.store.schema.statements import fetch_value
 from fanfold.store.streams.in_database import Streams
 from fanfold.store.upgrade import revisions
 
@@ -272,4 +273,11 @@ class Transaction:
 
     def time(self) -> datetime:
         """The database's current time."""
-        return self.connection.execute(sa.select(self.clock.now)).scalar_one()
+        now: datetime = fetch_value(self.connection, time_statement(self.clock))
+        return now
+
+
+@lru_cache(maxsize=64)
+def time_statement(clock: SqlClock) -> sa.Select[tuple[datetime]]:
+    """The current time."""
+    return sa.select(clock.now)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
 from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.items.large.reset_queue import STATE_NOW, counted_back, is_reset
@@ -37,7 +39,7 @@ class Counting:
         if len(tasks) == 1:
             counted = run(self.connection, COUNTED_OF_ONE, {"wanted": tasks[0]})
         else:
-            counted = [tuple(row) for row in self.connection.execute(_counted(lambda task: task.in_(tasks)))]
+            counted = run(self.connection, counted_statement(self.clock.dialect), {"ids": list(tasks)})
         found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
         for task, stage, state, count in counted:
             states = found[task][stage]
@@ -143,6 +145,12 @@ def _counted(
 
 def _is_wanted(task: sa.Column[Any]) -> sa.ColumnElement[bool]:
     return task == sa.bindparam("wanted")
+
+
+@lru_cache(maxsize=4)
+def counted_statement(dialect: Dialect) -> sa.CompoundSelect[Any]:
+    """Items per state of many tasks."""
+    return _counted(dialect.among)
 
 
 _AT_STAGE = items.c.stage == sa.bindparam("at_stage")

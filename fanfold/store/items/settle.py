@@ -226,8 +226,9 @@ class Settling:
 
         On PostgreSQL, until the transaction ends, the task cannot be deleted and the item's row stays locked.
         """
-        return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (
-            self.connection.execute(HELD_ITEM, {"wanted": item, "shown": lease}).first() is not None
+        return bool(
+            run(self.connection, TASK_OF_ITEM, {"wanted": item})
+            and run(self.connection, HELD_ITEM, {"wanted": item, "shown": lease})
         )
 
     def drop_deadline(self, item: int) -> None:

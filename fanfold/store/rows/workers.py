@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.store.dialects.sql_clock import SqlClock
-from fanfold.store.schema.statements import fetch
+from fanfold.store.schema.statements import fetch, run
 from fanfold.store.schema.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
 from fanfold.store.upgrade import revisions
 
@@ -91,13 +91,8 @@ class Workers:
 
     def held(self, worker: str) -> dict[int, tuple[int, bool]]:
         """Items that the worker runs according to the database: item → (lease, whether its task still wants it)."""
-        wanted = sa.and_(ACTIVE, tasks.c.stage == items.c.stage)
-        rows = self.connection.execute(
-            sa.select(items.c.id, items.c.lease, wanted.label("wanted"))
-            .join(tasks, tasks.c.number == items.c.task)
-            .where(RUNNING, items.c.worker == worker)
-        )
-        return {row.id: (row.lease, bool(row.wanted)) for row in rows}
+        found = run(self.connection, HELD_BY_WORKER, {"worker_id": worker})
+        return {item: (lease, bool(wanted)) for item, lease, wanted in found}
 
     def all(self, lease_seconds: float) -> list[WorkerRow]:
         """Every known worker, live ones first."""
@@ -143,6 +138,11 @@ class Workers:
 
 
 COLUMNS = (*(column.name for column in workers.c), "alive")
+HELD_BY_WORKER = (
+    sa.select(items.c.id, items.c.lease, sa.and_(ACTIVE, tasks.c.stage == items.c.stage))
+    .join(tasks, tasks.c.number == items.c.task)
+    .where(RUNNING, items.c.worker == sa.bindparam("worker_id"))
+)
 
 
 @lru_cache(maxsize=64)
