@@ -110,17 +110,17 @@ def test_one_whose_counts_no_longer_hold_does_not_hold_up_the_others(
     assert set(ready.states().values()) == {"completed"}
 
 
-def test_a_task_that_fails_fast_does_not_wait_for_its_items_beside_others(installation: Installation) -> None:
+def test_tasks_that_fail_fast_do_not_wait_for_their_items(installation: Installation) -> None:
     hasty = installation.know(batch("hasty", fail_fast=True), batch())
     plain = installation.know(batch())
-    first = installation.client.submit(hasty, items=["bad", "a"])
-    second = installation.client.submit(plain, items=["a"])
+    first, second = (installation.client.submit(hasty, items=["bad", "a"]) for _ in range(2))
+    third = installation.client.submit(plain, items=["a"])
     worker = installation.worker()
     claimed = worker.turn().claimed
     settlements = [worker.call(row, one) for row, one in claimed if one.seq == 1]
     worker.settle(*settlements)
-    found = [installation.client.get(task.id).state for task in (first, second)]
-    assert found == ["failed", "completed"]
+    found = [installation.client.get(task.id).state for task in (first, second, third)]
+    assert found == ["failed", "failed", "completed"]
 
 
 def test_a_move_that_the_mirror_refuses_holds_up_no_other_task(installation: Installation) -> None:

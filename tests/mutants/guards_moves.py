@@ -7,6 +7,8 @@ from tests.mutants.mutant import Edit, mutant
 TASKS, RESETTING = "fanfold/store/rows/tasks.py", "fanfold/store/items/reset.py"
 TURN = "fanfold/engine/worker/turn.py"
 SPLITTING = "fanfold/engine/tasks/moving/split.py"
+TOGETHER = "fanfold/engine/tasks/moving/advance_together.py"
+TOGETHER_TESTS = "engine/test_advance_together.py"
 ADVANCE = "fanfold/engine/tasks/moving/advance.py"
 SWEEP = "fanfold/engine/tasks/recovery/sweep.py"
 COMMANDS = "fanfold/engine/tasks/steering/commands.py"
@@ -121,6 +123,17 @@ ADVANCE_MUTANTS = (
         Edit(TURN, "        for number in sorted(numbers):", "        for number in sorted(numbers - numbers):"),
         test="engine/test_advance.py::test_the_last_item_moves_the_task_at_once",
         note="the sweep closes what nobody has probed, later",
+    ),
+    mutant(
+        "if tasks cannot move together, each moves alone",
+        Edit(TOGETHER, "        together.alone.update(ahead.row.number for ahead in group)\n", ""),
+        test=f"{TOGETHER_TESTS}::test_one_whose_counts_no_longer_hold_does_not_hold_up_the_others",
+    ),
+    mutant(
+        "a task that may fail fast is advanced alone, whatever is open",
+        Edit(TURN, "numbers - hasty, self._worker", "numbers, self._worker"),
+        Edit(TURN, "return hasty | together.alone", "return together.alone"),
+        test=f"{TOGETHER_TESTS}::test_tasks_that_fail_fast_do_not_wait_for_their_items",
     ),
     mutant(
         "the sweep advances tasks that no worker has probed",

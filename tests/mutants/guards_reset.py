@@ -126,8 +126,8 @@ MUTANTS = (
         "a handler writes nothing for a task that is gone",
         Edit(
             SETTLING,
-            'return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (',
-            "return bool(",
+            'run(self.connection, TASK_OF_ITEM, {"wanted": item})\n            and run(',
+            "run(",
         ),
         test=f"{REMOVING}::test_a_handler_writes_nothing_for_a_task_whose_row_is_gone",
     ),
