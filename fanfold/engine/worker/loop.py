@@ -23,6 +23,7 @@ from fanfold.engine.worker.attempt.threads import LoopExecutor
 from fanfold.engine.worker.attempt.time_limit import LoopBlocked
 from fanfold.engine.worker.attempt.waiting_items import OFFER_SECONDS, WaitingItems
 from fanfold.engine.worker.beside.blocked_loop import WatchedWorker
+from fanfold.engine.worker.beside.collect_seldom import collecting_seldom
 from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.engine.worker.beside.service_threads import Services
 from fanfold.engine.worker.beside.watchdog import Watchdog
@@ -166,7 +167,7 @@ class Worker:
         if freezes:
             gc.freeze()  # Otherwise each full collection would scan all modules again, although they stay.
         try:
-            with heeded(self.stop) if signals else nullcontext():
+            with collecting_seldom(), heeded(self.stop) if signals else nullcontext():
                 asyncio.run(self._main(exit_code))
         except LoopBlocked:
             log.debug("[%s] Interrupted outside a handler", self.name)

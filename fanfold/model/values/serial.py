@@ -16,7 +16,9 @@ from fanfold.model.values.files import File
 
 LARGE_MARK = "$large"
 ONLY_TEXT = frozenset({str})
-SIMPLE = frozenset({str, int, float, bool, type(None)})
+NUMBERS = frozenset({int, float, bool, type(None)})
+SIMPLE = NUMBERS | {str}
+QUOTED_MARK = f'"{VALUE_MARK}"'
 
 
 class _IsTyped(Exception):
@@ -36,6 +38,8 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *,
         raise BadInput(say("half_surrogate", what=_named(what))) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(say("not_json", what=_named(what), why=_explain(error))) from error
+    if type(value) in NUMBERS and (limit is None or size <= limit):
+        return text  # The other checks are about texts and mappings.
     if "\\u0000" in text and any(map(_has_nul, parts)):
         raise BadInput(say("nul_in_value", what=_named(what)))
     for part in parts:
@@ -49,12 +53,12 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *,
 def _encoded(value: Any, parts: list[Any], typed: bool) -> str:
     """The JSON text. The JSON that codecs made of typed values is added to ``parts``."""
     try:
-        text = ENCODER.encode(value)
+        text = encode_plain(value)
     except _IsTyped as problem:
         if not typed:
             raise TypeError(str(problem)) from None
         text = json.JSONEncoder(**STYLE, default=partial(_encode_typed, parts)).encode(value)
-    if f'"{VALUE_MARK}"' not in text or not any(map(_has_tag_shape, parts)):
+    if QUOTED_MARK not in text or not any(map(_has_tag_shape, parts)):
         return text
     return json.JSONEncoder(**STYLE, default=partial(_encode_typed, [], escape=True)).encode(_escaped(value))
 
@@ -119,6 +123,22 @@ PLAIN_JSON, BLANK = json.JSONDecoder(), ("", " ", "\t", "\r", "\n")
 STYLE: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
 ENCODER = json.JSONEncoder(**STYLE, default=_encode)
 """Created once: creating it takes longer than encoding a small value."""
+
+
+def _plain_encoder() -> Callable[[Any], str]:
+    """The same encoder without what it creates for each value, which takes longer than encoding a small one.
+
+    It does not look for values that contain themselves: they end in a RecursionError, which is explained in the same words.
+    """
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # Python without its C extensions.
+        return ENCODER.encode
+    quote = json.encoder.encode_basestring
+    parts = make(None, ENCODER.default, quote, None, STYLE["separators"][1], STYLE["separators"][0], False, False, False)
+    return lambda value: "".join(parts(value, 0))
+
+
+encode_plain = _plain_encoder()
 MARKED = '"$'
 """The beginning of every mark. Most values contain none, and need no second look."""
 
