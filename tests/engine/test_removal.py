@@ -103,7 +103,7 @@ def test_a_transaction_of_a_removal_is_bounded_over_all_tables_together(installa
 def test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep(
     installation: Installation, commits: int
 ) -> None:
-    task = full(installation, 1_200)
+    task = full(installation, 2_400)
     with rows_counted(installation.store) as meter:
 
         def cut_off(number: int) -> None:

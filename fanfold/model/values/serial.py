@@ -78,9 +78,16 @@ def load(
     if text is None:
         return None
     if MARKED not in text and (reading.plain or is_plain(hint)):
-        value, end = (None, -1) if text[:1] in BLANK else PLAIN_JSON.raw_decode(text)
-        return value if end == len(text) else json.loads(text)
+        return load_own(text)
     return Decoder(reading, bind).value(json.loads(text), hint)
+
+
+def load_own(text: str | None) -> Any:
+    """The value of JSON text without marks, or None for None."""
+    if text is None:
+        return None
+    value, end = (None, -1) if text[:1] in BLANK else PLAIN_JSON.raw_decode(text)
+    return value if end == len(text) else json.loads(text)
 
 
 def has_marks(value: Any) -> bool:
@@ -134,7 +141,9 @@ def _plain_encoder() -> Callable[[Any], str]:
     if make is None:  # Python without its C extensions.
         return ENCODER.encode
     quote = json.encoder.encode_basestring
-    parts = make(None, ENCODER.default, quote, None, STYLE["separators"][1], STYLE["separators"][0], False, False, False)
+    parts = make(
+        None, ENCODER.default, quote, None, STYLE["separators"][1], STYLE["separators"][0], False, False, False
+    )
     return lambda value: "".join(parts(value, 0))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -37,6 +37,10 @@ class Kept(NamedTuple):
     degraded: str | None
 
 
+AS_KEPT = partial(tuple.__new__, Kept)
+"""Makes a row of the driver an item without a Python call, which ``_make`` would be."""
+
+
 class Stamp(NamedTuple):
     """A stored item without its values. Every new result has a new lease."""
 
@@ -53,12 +57,12 @@ class KeptItems(FailedAttempts):
     def kept(self, task: int, stage: str, after: int, limit: int = MANY, *, failed: bool = False) -> list[Kept]:
         """Items of a stage with a position above ``after``, in order, as a merge reads them: all, or only failed ones."""
         values = {"wanted": task, "at_stage": stage, "after": after, "most": limit}
-        return list(map(Kept._make, run(self.connection, kept_statement(self.clock, failed), values)))
+        return list(map(AS_KEPT, run(self.connection, kept_statement(self.clock, failed), values)))
 
     def kept_at(self, task: int, stage: str, positions: Sequence[int]) -> list[Kept]:
         """The same for the items at these positions."""
         values = {"wanted": task, "at_stage": stage, "rows": [{"position": position} for position in positions]}
-        return list(map(Kept._make, run(self.connection, kept_at_statement(self.clock), values)))
+        return list(map(AS_KEPT, run(self.connection, kept_at_statement(self.clock), values)))
 
     def stamps(self, task: int, stage: str, after: int, limit: int = MANY) -> list[Stamp]:
         """What tells whether the items after a position have changed since they were read. Far less than their values."""

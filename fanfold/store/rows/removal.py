@@ -6,14 +6,14 @@ A row of `deleted_tasks` stays until nothing is left, so that a sweep can contin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import remove_all, remove_rows
-from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
+from fanfold.store.items.locks import lock_items
 from fanfold.store.rows.money.answers import USED, Answers
 from fanfold.store.rows.money.batched_questions import BatchedQuestions
 from fanfold.store.rows.money.budgets import task_scope
@@ -35,10 +35,24 @@ from fanfold.store.schema.tables import (
 
 CHUNK = 2_000
 """Most rows removed in one transaction, over all tables: about 20 ms on SQLite."""
-ROWS_PER_ITEM = 3
-"""The item, its row of data and perhaps a permit. External jobs, which may be many, are counted separately."""
+ROWS_PER_ITEM = 2
+"""The item and its row of data. Permits, and external jobs, which may be many, are counted separately."""
+JOBS_SHARE = 4
+"""At most one row in so many may be an external job."""
 REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags, batch_members))
 """Tables removed row by row after the items. Tags go with the task; files, calls and questions are handled separately."""
+
+
+@dataclass
+class RemovalPlace:
+    """How far the items of a deleted task are removed, so that the next step does not start before them.
+
+    PostgreSQL keeps the index entries of removed rows: from the beginning, each step would read those of all steps before it.
+    A step that is rolled back leaves items before this place, so the removal ends only when there are none from the beginning.
+    """
+
+    stage: str = ""
+    seq: int = 0
 
 
 class Removal:
@@ -62,23 +76,28 @@ class Removal:
         found = sa.select(deleted_tasks.c.task).order_by(deleted_tasks.c.deleted_at).limit(limit)
         return list(self.connection.execute(found).scalars())
 
-    def remove_some(self, number: int, limit: int | None = None) -> bool:
+    def remove_some(self, number: int, limit: int | None = None, place: RemovalPlace | None = None) -> bool:
         """Remove at most ``limit`` rows of a deleted task, except those that reference its files; True when all are gone.
 
         Items go first, locked by id: this waits for workers settling one, and nothing can be added to a removed item.
+        ``place`` is where the last step ended, and is moved on.
         """
+        place = place or RemovalPlace()
         left = CHUNK if limit is None else limit
-        at_once = max(1, left // (ROWS_PER_ITEM + 1))
-        ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), {"of": number, "most": at_once})]
+        at_once = max(1, left // ROWS_PER_ITEM)
+        ids, whole = self._lock_some(number, at_once, place)
         if ids:
-            most = max(1, left - ROWS_PER_ITEM * len(ids))
+            most = max(1, left // JOBS_SHARE)
             jobs = remove_rows(self.connection, externals, ids, most)
             if jobs == most:
+                place.stage, place.seq = "", 0
                 return False
-            left -= jobs + sum(
-                remove_all(self.connection, column, ids) for column in (item_data.c.item, permits.c.item, items.c.id)
-            )
-        if len(ids) == at_once:
+            left -= jobs + remove_all(self.connection, permits.c.item, ids)
+            if len(ids) > (fitting := max(1, left // ROWS_PER_ITEM)):
+                ids, whole = ids[:fitting], False
+                place.stage, place.seq = "", 0
+            left -= sum(remove_all(self.connection, column, ids) for column in (item_data.c.item, items.c.id))
+        if not whole:
             return False
         left -= BatchedQuestions(self.connection, self.clock).remove(number, left)
         for table in REST:
@@ -86,6 +105,21 @@ class Removal:
                 return False
             left -= self._remove_rows(table, number, left)
         return left > 1 and self._remove_calls(number, left // 2)
+
+    def _lock_some(self, number: int, most: int, place: RemovalPlace) -> tuple[list[int], bool]:
+        """The next items after a place, locked in order of their ids, and whether they are the last of all."""
+        began = place.stage, place.seq
+        values = {"of": number, "stage_before": place.stage, "seq_before": place.seq, "most": most}
+        found = run(self.connection, SOME_OF_TASK, values)
+        ids = [id_ for id_, _, _ in found]
+        whole = len(found) < most
+        if found:
+            _, place.stage, place.seq = found[-1]
+            lock_items(self.connection, ids)
+        if whole and began != ("", 0):
+            place.stage, place.seq = "", 0
+            return ids, False
+        return ids, whole
 
     def files(self, number: int, limit: int = CHUNK) -> list[str]:
         """Keys of blobs that rows still reference."""
@@ -125,9 +159,14 @@ class Removal:
         return self.connection.execute(sa.delete(table).where(chosen)).rowcount
 
 
-@cache
-def _some_of(dialect: Dialect) -> sa.Select[Any]:
-    some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"))
-    # PostgreSQL locks rows by id. SQLite's index has the items by position: ordered by id, it would read and sort them all.
-    some = some.order_by(*((items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)))
-    return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()
+SOME_OF_TASK = (
+    sa.select(items.c.id, items.c.stage, items.c.seq)
+    .where(items.c.task == sa.bindparam("of"))
+    .where(
+        sa.tuple_(items.c.stage, items.c.seq)
+        > sa.tuple_(sa.bindparam("stage_before", type_=sa.Text), sa.bindparam("seq_before", type_=sa.Integer))
+    )
+    .order_by(items.c.stage, items.c.seq)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+)
+"""In the order of an index: ordered by id, either database would read and sort all items of the task."""

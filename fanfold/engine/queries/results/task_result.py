@@ -16,8 +16,10 @@ from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.annotations import is_plain
 from fanfold.model.values.decoding import PLAIN, Reading, unreadable
 from fanfold.model.values.files import File
+from fanfold.model.values.serial import MARKED, load_own
 from fanfold.model.values.typed import In, Out
 from fanfold.store.files.file_store import BlobGone
 from fanfold.store.items.kept import MANY, Kept
@@ -156,19 +158,26 @@ class Results(Generic[In, Out]):
     def _read(self, stage: str, page: _Page) -> Iterator[Result[In, Out]]:
         """The results of a page, with their values."""
         takes, makes = self._types.input(stage), self._types.output(stage)
+        plain_input, plain_output = (self._reading.plain or is_plain(hint) for hint in (takes, makes))
         rows, earlier, decided, spent = page
         for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
             ok = state == ItemState.DONE
             output: Any
             try:
-                output = self._value(made, makes, stage, key) if ok else None
+                if not ok or made is None:
+                    output = None
+                elif plain_output and MARKED not in made:
+                    output = load_own(made)
+                else:
+                    output = self._value(made, makes, stage, key)
             except BlobGone:
                 raise self._gone([one for one in rows if one.seq >= seq]) from None
+            is_own = given is None or (plain_input and MARKED not in given)
             yield Result(
                 key,
                 seq,
                 ok,
-                self._value(given, takes, None, key),
+                load_own(given) if is_own else self._value(given, takes, None, key),
                 output,
                 code,
                 message,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, left_for_later, move
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.task import TaskRow
+from fanfold.store.rows.removal import RemovalPlace
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.sweep")
@@ -35,7 +36,8 @@ def finish_removal(
 
     Its subtasks go too. Files go before the rows that reference them, so that after a crash in between the rows still list them.
     """
-    while not store.transact(lambda tx: tx.removal.remove_some(number)):
+    place = RemovalPlace()
+    while not store.transact(lambda tx: tx.removal.remove_some(number, place=place)):
         if is_late():
             return False
     while True:

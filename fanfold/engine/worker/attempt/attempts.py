@@ -161,7 +161,8 @@ class Attempts:
         spans = [context.run(begun, part, self._worker()) for part in call.parts] if self._tells else ()
         task = asyncio.get_running_loop().create_task(run, context=context)
         attempt = RunningAttempt(call, task, now, unnoted=call.claimed.ahead, spans=spans)
-        self._watch_time(call.time.due(now))
+        if call.time.seconds is not None:
+            self._watch_time(call.time.due(now))
         self._all[attempt] = None
         for part in call.parts:
             if (earlier := self._running.get(part.claimed.id)) is not None:
@@ -287,7 +288,7 @@ class Attempts:
             if attempt.spans:
                 ended(attempt.spans[number], part, kept, ended_at - attempt.started_at)
         if settled:
-            is_paid = any(part.work.usage is not None for part in parts)
+            is_paid = bool([part for part in parts if part.work.usage is not None])
             self.times.add((call.row.pipeline, call.stage.name), ended_at - attempt.started_at, is_paid=is_paid)
         self.on_free()
         self.wake()

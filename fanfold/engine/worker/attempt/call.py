@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from types import AsyncGeneratorType
 from typing import Any, TypeVar
 
 from fanfold.engine.handlers import typed_values
@@ -172,11 +173,14 @@ class Call:
         """Await an `async def` handler; only a cancellation from outside propagates."""
         home = os.getpid()
         try:
-            arguments, named = await self._beside(self.handler_arguments)
+            is_remote = (
+                self.store.shelf.is_remote
+            )  # Asked once here: a coroutine for each step would cost as much as the step.
+            arguments, named = await self._beside(self.handler_arguments) if is_remote else self.handler_arguments()
             made = self.stage.handler(*arguments, **named)
-            value = [one async for one in made] if inspect.isasyncgen(made) else await made
+            value = [one async for one in made] if isinstance(made, AsyncGeneratorType) else await made
             end_copy(home)
-            return await self._beside(self.conclude, value)
+            return await self._beside(self.conclude, value) if is_remote else self.conclude(value)
         except asyncio.CancelledError as error:
             end_copy(home, error)
             attempt = asyncio.current_task()
@@ -200,16 +204,16 @@ class Call:
         """The settlement for a handler's return value."""
         if isinstance(value, Later):
             return self._postponed(value)
-        self.work.flush()
+        work = self.work
+        if work._streamed is not None:
+            work.flush()
         if self.stage.kind is Kind.SPLIT:
             return self._split(value)
-        output = None
+        output, settings = None, self.store.settings
         if value is not None:
-            text = serial.dump(
-                value, lambda: say("returned_by", stage=self.stage.name), self.store.settings.result_bytes
-            )
-            output = self.work._fold(f"{self.claimed.key}.json", text)
-        work = self.work
+            output = serial.dump(value, self._returned, settings.result_bytes)
+            if len(output) * 4 > settings.inline_bytes:
+                output = work._fold(f"{self.claimed.key}.json", output)
         added = work.added if isinstance(work, ItemWork) else ()
         if work.usage is None and work.model is None and not work.shortfalls:
             return Settlement(self.claimed, Ending.FINISH, output, added=added)
@@ -264,6 +268,9 @@ class Call:
         """The settlement for an attempt that took too long."""
         self.work._stop.set()
         return self.fail(Temporary(say("time_limit", seconds=self.stage.timeout), code="timeout"))
+
+    def _returned(self) -> str:
+        return say("returned_by", stage=self.stage.name)
 
     def _postponed(self, value: Later) -> Settlement:
         if self.claimed.waiting_seconds > self.stage.wait_limit:

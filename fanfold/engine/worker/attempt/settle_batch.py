@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from fanfold.engine.webhooks.notices import tell_held
@@ -36,20 +37,20 @@ def settle(
     """
     moved: set[int] = set()
     everything, batch = batch, _newest(batch)
-    if any(one.out_of_time for one in batch):
+    if [one for one in batch if one.out_of_time]:  # Lists: a generator costs a call per item.
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
     # Items are added, and people told, under the task's lock, which is taken before those of items, like everywhere else.
     for task in sorted({one.claimed.task for one in batch if one.added or one.ending is Ending.HOLD}):
         tx.tasks.lock(task)
     groups: dict[Ending, list[Settlement]] = {}
-    for one in sorted(batch, key=lambda one: one.claimed.id):
+    for one in sorted(batch, key=attrgetter("claimed.id")):
         groups.setdefault(one.ending, []).append(one)
     if len(groups) > 1:
         # Each kind of ending is a separate statement, so lock in id order first, like everyone else.
         tx.settling.lock([one.claimed.id for one in batch])
     for ending in Ending:
         if ending.move and (group := groups.get(ending)):
-            done = tx.settling.settle(ending, [_move_row(one, crash_limit) for one in group])
+            done = tx.settling.settle(ending, _move_rows(group, ending, crash_limit))
             kept = group if len(done) == len(group) else [one for one in group if one.claimed.id in done]
             _keep(tx, ending, kept, worker)
             moved |= done
@@ -77,7 +78,7 @@ def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[
     """
     if not left:
         return set()
-    rows = [_move_row(one, 0) for one in left]
+    rows = _move_rows(left, Ending.RELEASE, 0)
     done = tx.settling.release(tx.settling.unlocked(rows))
     group = [one._replace(ending=Ending.RELEASE, output=None, new_items=None) for one in left if one.claimed.id in done]
     _keep(tx, Ending.RELEASE, group, worker)
@@ -124,19 +125,23 @@ def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[
     return endings
 
 
-def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
-    claimed = one.claimed
-    began = None if claimed.begun_at is None else time.monotonic() - claimed.begun_at
-    if one.ending is Ending.FINISH:
-        return {"id": claimed.id, "lease": claimed.lease, "began": began}
-    return {
-        "id": claimed.id,
-        "lease": claimed.lease,
-        "began": began,
-        "delay": min(max(0.0, one.delay), LONGEST_WAIT),
-        "counted": int(one.counted),
-        "limit": MOST_CRASHES if one.shared else crash_limit,
-    }
+def _move_rows(group: Sequence[Settlement], ending: Ending, crash_limit: int) -> list[dict[str, Any]]:
+    """The rows that a verb gets, with what its ending needs."""
+    now = time.monotonic()
+    rows: list[dict[str, Any]] = [
+        {
+            "id": claimed.id,
+            "lease": claimed.lease,
+            "began": None if claimed.begun_at is None else now - claimed.begun_at,
+        }
+        for claimed in [one.claimed for one in group]
+    ]
+    if ending is not Ending.FINISH and ending is not Ending.RELEASE:
+        for row, one in zip(rows, group, strict=True):
+            row["delay"] = min(max(0.0, one.delay), LONGEST_WAIT)
+            row["counted"] = int(one.counted)
+            row["limit"] = MOST_CRASHES if one.shared else crash_limit
+    return rows
 
 
 def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: str) -> None:
@@ -161,8 +166,9 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
         tx.batched.settle_waits(batched)
     if ending.warns:
         tx.events.add([_event(one, ending, worker) for one in group])
-    tx.calls.add([call for one in group if one.usage and (call := _own_call(one, ending))])
-    if ending.is_error or any(one.usage for one in group):
+    spent = [one for one in group if one.usage]
+    tx.calls.add([call for one in spent if (call := _own_call(one, ending))])
+    if ending.is_error or spent:
         tx.settling.add_attempts([_attempt(one, ending, worker) for one in group if ending.is_error or one.usage])
 
 
@@ -170,12 +176,16 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
     tx.settling.mark_degraded(
         [{"id": one.claimed.id, "reason": one.degraded} for one in group if one.degraded is not None]
     )
-    # Replace the output of an earlier run, even if this run has none.
+    # A first attempt without a model writes its output alone. Others replace what an earlier run has left, even by nothing.
+    plain = [one for one in group if one.claimed.lease == 1 and not one.model and not one.usage]
+    others = group if not plain else [one for one in group if one.claimed.lease > 1 or one.model or one.usage]
+    tx.settling.put_data(
+        [{"item": one.claimed.id, "output": one.output, "made_by": worker} for one in plain if one.output is not None]
+    )
     tx.settling.put_data(
         [
             {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage, "made_by": worker}
-            for one in group
-            if one.output is not None or one.model or one.usage or one.claimed.lease > 1
+            for one in others
         ]
     )
 

@@ -91,8 +91,11 @@ class WaitingItems:
 
     def _next(self) -> deque[WaitingItem] | None:
         """The queue of the item that waits longest, of the stages that have a free slot."""
-        ready = [queue for pair, queue in self._queues.items() if queue and self._has_slot(pair)]
-        return min(ready, key=lambda queue: queue[0].claimed_at) if len(ready) > 1 else ready[0] if ready else None
+        longest: deque[WaitingItem] | None = None
+        for pair, queue in self._queues.items():
+            if queue and (longest is None or queue[0].claimed_at < longest[0].claimed_at) and self._has_slot(pair):
+                longest = queue
+        return longest
 
     def per_stage(self) -> Mapping[Pair, int]:
         """How many wait, per stage."""
@@ -114,6 +117,10 @@ class WaitingItems:
     def release_late(self) -> None:
         """Hand back items that have waited too long, and note that the handlers of their stages are slow."""
         since = time.monotonic() - LONGEST_WAIT_SECONDS
+        if not any(
+            queue and queue[0].claimed_at <= since for queue in self._queues.values()
+        ):  # In order of their claims.
+            return
         late = self._take(lambda one: one.claimed_at <= since)
         for pair in {one.pair for one in late}:
             self._attempts.times.at_least(pair, LONGEST_WAIT_SECONDS)

@@ -134,7 +134,11 @@ class Claimer:
             self._levels = {priority: level for priority, level in self._levels.items() if priority in levels}
             for priority in sorted(levels, reverse=True):
                 self._claim_level(tx, worker, room, left, priority, levels[priority], found)
-        return [(self._row(tx, one), one) for one in found]
+        rows = {
+            of_task: self._row(tx, one)
+            for of_task, one in {(one.task, one.task_generation): one for one in found}.items()
+        }
+        return [(rows[one.task, one.task_generation], one) for one in found]
 
     def _room_per_stage(self, tx: Transaction, room: Room) -> dict[Pair, int]:
         """Items that may be claimed in each stage with known work and room."""
@@ -253,7 +257,7 @@ class Claimer:
             claimed += claim(wanted - len(claimed))
         if len(claimed) < wanted:
             del known.fresh[task]
-        self._cursors[task] = max((one.id for one in claimed), default=0)
+        self._cursors[task] = max(claimed).id if claimed else 0
         return claimed
 
     def _claim_ahead(self, claim: SparingClaim, known: Known, wanted: int) -> list[Claimed]:
@@ -268,7 +272,7 @@ class Claimer:
         if len(claimed) < wanted:
             del known.fresh[task]
             self._looks_again = True
-        self._cursors[task] = max((one.id for one in claimed), default=0)
+        self._cursors[task] = max(claimed).id if claimed else 0
         claim.room.take(claim.ready, 0, len(claimed))
         return claimed
 

@@ -31,8 +31,8 @@ def size_for(claimed: Claimed, batch: int) -> int:
 
 def into_calls(claimed: Sequence[Claimed], batch: int) -> list[list[Claimed]]:
     """The items of each call, in order. Only items that may be part of batches of the same size share a call."""
-    if len(claimed) <= batch and not any(one.failures or one.crashes for one in claimed):
-        return [list(claimed)] if claimed else []
+    if not [one for one in claimed if one.failures or one.crashes]:  # A generator would take twice as long.
+        return [list(claimed[first : first + batch]) for first in range(0, len(claimed), batch)]
     calls: list[list[Claimed]] = []
     filling: dict[int, list[Claimed]] = {}
     for one in claimed:

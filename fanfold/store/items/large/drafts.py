@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import remove_all, remove_rows
-from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.sql_clock import SqlClock
+from fanfold.store.items.locks import lock_items
 from fanfold.store.schema.statements import fetch, run
 from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits, subtasks
 
@@ -103,7 +103,8 @@ class Drafts:
         ``limit``, and the items, with three rows each, the other half.
         """
         values = {"of": task, "at_stage": stage, "most": max(1, limit // 6)}
-        ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), values)]
+        ids = [item for (item,) in run(self.connection, SOME_OF_STAGE, values)]
+        lock_items(self.connection, ids)
         left = max(1, limit // 2)
         for table in (emissions, attempts, externals, subtasks):
             left -= remove_rows(self.connection, table, ids, left)
@@ -137,12 +138,13 @@ def abandoned_statement(clock: SqlClock) -> sa.Select[Any]:
     return old.limit(sa.bindparam("most", type_=sa.Integer))
 
 
-@cache
-def _some_of(dialect: Dialect) -> sa.Select[Any]:
-    some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
-    # PostgreSQL locks rows by id. SQLite's index has the stage by position: ordered by id, it would read and sort all of it.
-    some = some.order_by(items.c.id if dialect.locks_rows else items.c.seq)
-    return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()
+SOME_OF_STAGE = (
+    sa.select(items.c.id)
+    .where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
+    .order_by(items.c.seq)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+)
+"""In the order of an index: ordered by id, either database may read all of the stage, or all tasks before it."""
 
 
 def counts_at(task: Any, stage: Any) -> sa.ColumnElement[bool]:
