@@ -16,9 +16,11 @@ import fanfold as ff
 from fanfold.engine.tasks.recovery.sweep import recover_if_due
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.attempts import Attempts
+from fanfold.engine.worker.attempt.batch_call import BatchCall
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import Caller
 from fanfold.engine.worker.claiming.ahead import HandlerTimes
+from fanfold.engine.worker.claiming.handler_batches import calls_of as calls_of_batch
 from fanfold.model.endings import Ending
 from fanfold.store.items.claim import claim_statement
 from fanfold.store.items.settle import move_statement
@@ -37,9 +39,11 @@ MOST_LOG_BYTES = {"claim": 620, "settle": 470}
 """Written to PostgreSQL's log for each item, without images of whole pages. Counted: 567 and 423."""
 MOST_IDLE = 18
 """Statements of a sweep that finds nothing."""
-MOST_CALLS = {"turn": 15, "loop": 90}
-"""Calls of Python functions for each item: to claim and settle it, and to run it. Counted: 8 to 15, and 65 to 86: spans
+MOST_CALLS = {"turn": 10, "loop": 90}
+"""Calls of Python functions for each item: to claim and settle it, and to run it. Counted: 1 to 8, and 65 to 86: spans
 add 16 once a test has turned telemetry on."""
+MOST_CALLS_IN_BATCH = 38
+"""The same, to run it in a batch handler. Counted: 22, and as many more for spans."""
 
 
 def nothing() -> ff.Pipeline:
@@ -164,8 +168,31 @@ def test_few_functions_are_called_for_an_item(installation: Installation) -> Non
         caller = Caller(installation.store, "worker")  # It looks once how much memory there is.
         loops.append(calls_of(lambda: asyncio.run(run_all(caller, installation, worker, found))))  # noqa: B023
     each = {"turn": (min(turns) - fixed) / AT_ONCE, "loop": min(loops) / AT_ONCE}
-
     assert all(each[part] <= most for part, most in MOST_CALLS.items()), each
+
+
+def test_few_functions_are_called_for_an_item_of_a_batch(installation: Installation) -> None:
+    pipeline = ff.Pipeline("batches")
+
+    @pipeline.each(batch=AT_ONCE)
+    async def idle(items: list[ff.ItemWork]) -> list[int]:
+        return [1 for _ in items]
+
+    installation.client.submit(installation.know(pipeline), items=range(2 * AT_ONCE))
+    worker = installation.worker()
+    found = worker.turn(free=2).claimed
+
+    async def run() -> None:
+        over = asyncio.Event()
+        attempts = Attempts(Caller(installation.store, "worker"), lambda: worker.name, over.set)
+        [(row, stage, items), *_] = calls_of_batch(found, worker.pipelines)
+        call = Call(installation.store, pipeline, stage, row, items[0])
+        attempts.start(BatchCall(call, items[1:]))
+        await over.wait()
+        assert len(attempts.take_settled()) == AT_ONCE
+
+    each = min(calls_of(lambda: asyncio.run(run())) for _ in range(3)) / AT_ONCE
+    assert each <= MOST_CALLS_IN_BATCH, each
 
 
 async def run_all(caller: Caller, installation: Installation, worker: HandWorker, found: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import sqlalchemy as sa
 import fanfold as ff
 from fanfold.engine.tasks.steering import delete as removal
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.store.rows.removal import CHUNK
+from fanfold.store.rows.removal import CHUNK, SOME_OF_TASK, RemovalPlace
 from fanfold.store.schema import tables
+from fanfold.store.schema.statements import _prepare
 from tests.engine.pipelines import batch
-from tests.installation import HandClock, Installation
+from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted
 from tests.waiting import eventually
 
@@ -120,6 +122,40 @@ def test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep(
     installation.sweep()
     assert leftovers(installation) == {}
     assert installation.blobs() == []
+
+
+def test_a_step_that_is_rolled_back_leaves_nothing_behind(installation: Installation) -> None:
+    """The place where the next step starts has moved on although nothing was removed."""
+    task = full(installation, 40)
+    store, number = installation.store, number_of(installation, task)
+    with store.write() as tx:
+        tx.removal.begin(number)
+    place = RemovalPlace()
+    with suppress(KeyboardInterrupt), store.write() as tx:
+        tx.removal.remove_some(number, 20, place)
+        raise KeyboardInterrupt
+    assert (place.stage, place.seq) != ("", 0)
+    assert leftovers(installation)["items"] == 40
+    while not store.transact(lambda tx: tx.removal.remove_some(number, 20, place)):
+        pass
+    assert leftovers(installation).keys() <= {"blobs", "deleted_tasks"}
+
+
+def test_a_step_reads_an_index_of_the_task_and_no_other_tasks(installation: Installation) -> None:
+    """In order of their ids, PostgreSQL would read the items of all earlier tasks for each step."""
+    pipeline = installation.know(batch("many"))
+    earlier, task = (installation.client.submit(pipeline, items=range(count)) for count in (6_000, 2_000))
+    assert earlier.id != task.id
+    wanted = {"of": number_of(installation, task), "stage_before": "", "seq_before": 0, "most": 100}
+    with installation.store.write() as tx:
+        is_sqlite = tx.connection.dialect.name == "sqlite"
+        tx.connection.exec_driver_sql("ANALYZE")
+        prepared = _prepare(SOME_OF_TASK, tx.connection.dialect)
+        asked = ("EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN ") + prepared.text
+        plan = "\n".join(str(row) for row in tx.connection.exec_driver_sql(asked, prepared.parameters(wanted)))
+    assert "items_order" in plan, plan
+    assert "Sort" not in plan, plan
+    assert "TEMP B-TREE" not in plan, plan
 
 
 class Busy:
