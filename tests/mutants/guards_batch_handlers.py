@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     mutant(
         "a crash of a batch poisons no item",
-        Edit(SETTLE, '"limit": MOST_CRASHES if one.shared else crash_limit,', '"limit": crash_limit,'),
+        Edit(SETTLE, 'row["limit"] = MOST_CRASHES if one.shared else crash_limit', 'row["limit"] = crash_limit'),
         test=f"{HANDLERS}test_an_item_lost_with_its_batch_is_not_poison_yet",
     ),
     mutant(

@@ -78,13 +78,18 @@ MUTANTS = (
     ),
     mutant(
         "the items of a stage are removed in the order of an index (SQLite)",
-        Edit(DRAFTS, "items.c.id if dialect.locks_rows else items.c.seq", "items.c.id"),
+        Edit(DRAFTS, ".order_by(items.c.seq)\n    .limit", ".order_by(items.c.id)\n    .limit"),
         test=f"{LOCK_TIME}[remove_a_stage]",
     ),
     mutant(
         "the items of a task are removed in the order of an index (SQLite)",
-        Edit(REMOVAL, "(items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)", "(items.c.id,)"),
+        Edit(REMOVAL, ".order_by(items.c.stage, items.c.seq)", ".order_by(items.c.id)"),
         test=f"{LOCK_TIME}[prune_it]",
+    ),
+    mutant(
+        "a removal ends only when nothing is left from the beginning",
+        Edit(REMOVAL, 'if whole and began != ("", 0):', "if False:"),
+        test="engine/test_removal.py::test_a_step_that_is_rolled_back_leaves_nothing_behind",
     ),
     mutant(
         "a removal counts external jobs as well",

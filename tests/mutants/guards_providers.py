@@ -223,8 +223,8 @@ LEDGER_MUTANTS = (
         "what a failed attempt used is accounted for",
         Edit(
             SETTLE_BATCH,
-            "    tx.calls.add([call for one in group if one.usage",
-            '    tx.calls.add([call for one in group if one.usage and ending == "finish"',
+            "    tx.calls.add([call for one in spent if (",
+            '    tx.calls.add([call for one in spent if ending == "finish" and (',
         ),
         test="store/test_answers.py::test_what_a_handler_used_by_itself_counts_as_well",
     ),
