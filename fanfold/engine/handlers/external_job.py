@@ -139,13 +139,17 @@ class External:
         rest = row.key.removeprefix(self._key(1))
         return row.key.startswith(self._key(1)) and (rest == "" or (rest[0] == "~" and rest[1:].isdecimal()))
 
-    async def _resolve(self, row: JobRow) -> Any:
-        """Find the job of an intent without an id: ask the service by key, or let a person decide."""
+    async def _find(self, row: JobRow) -> Any:
+        """The job of an intent without an id, if the service knows one; without a way to ask, a person decides."""
         if row.in_flight:
             raise LookLater(IN_FLIGHT_SECONDS)
         if self.service.find is None:
             raise HoldItem(self._unclear(row.key))
-        found = await called(self.service.find, row.key)
+        return await called(self.service.find, row.key)
+
+    async def _resolve(self, row: JobRow) -> Any:
+        """Find the job of an intent without an id: ask the service by key, or let a person decide."""
+        found = await self._find(row)
         if found is None:
             return await self._start(row.key)
         text = serial.dump(found, "The id of an external job", JOB_BYTES)
@@ -158,11 +162,7 @@ class External:
 
         A job that was started after all is cancelled. Who asks for a redo wants another result, not to pay for both unknowingly.
         """
-        if row.in_flight:
-            raise LookLater(IN_FLIGHT_SECONDS)
-        if self.service.find is None:
-            raise HoldItem(self._unclear(row.key))
-        found = await called(self.service.find, row.key)
+        found = await self._find(row)
         if found is not None:
             await self._superseded(found, row.key, late=False)
 
