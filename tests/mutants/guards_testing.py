@@ -18,6 +18,11 @@ MUTANTS = (
         test="testing/test_engine.py::test_the_next_test_begins_with_nothing",
     ),
     mutant(
+        "the ledger of a test is empty for the next one",
+        Edit(MEMORY, " and not self._has_added_for_good():", ":"),
+        test="testing/test_engine.py::test_a_pipeline_with_a_price_is_tested_as_often_as_one_likes",
+    ),
+    mutant(
         "a crashed worker of a test writes nothing more",
         Edit(WORKER, "        if self.crashed:\n            raise WorkerCrashed\n", "        return\n"),
         test="testing/test_answers.py::test_a_worker_that_dies_while_it_asks_does_not_give_its_question_up",

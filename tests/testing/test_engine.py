@@ -187,6 +187,26 @@ def test_the_next_test_begins_with_nothing() -> None:
             assert engine.cost(task) == pytest.approx(0.03)
 
 
+def echo(item: ff.ItemWork) -> Any:
+    return item.input
+
+
+@pytest.mark.parametrize("owner", ["ann", "bob"])
+def test_a_pipeline_with_a_price_is_tested_as_often_as_one_likes(owner: str) -> None:
+    """The ledger refuses to delete entries; the next test still begins without any."""
+    priced = ff.Pipeline("priced")
+    priced.price(lambda work: 3)
+    priced.each(name="work")(echo)
+    for _ in range(2):
+        with Engine(priced, credits="on") as engine:
+            assert engine.client.credits.accounts() == []
+            engine.client.credits.grant(owner, 10)
+            task = engine.submit(priced, items=[1], owner=owner)
+            engine.run()
+            assert (engine.task(task).state, engine.client.credits.balance(owner)) == ("completed", 7)
+            assert [entry.id for entry in engine.client.credits.entries(task=task.id)] == [2]
+
+
 def test_settings_are_those_of_an_installation() -> None:
     with Engine(crash_limit=1) as engine:
         engine.answer("text")

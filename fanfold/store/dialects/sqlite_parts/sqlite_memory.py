@@ -22,6 +22,8 @@ from fanfold.store.urls import shown
 
 IN_MEMORY = (None, "", ":memory:")
 """Names of a database in memory in a URL."""
+NO_DELETE = "SELECT tbl_name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE ON %'"
+"""Tables whose rows a trigger refuses to delete."""
 NUMBERS = "sqlite_sequence"
 """Where SQLite keeps the last number of each table with AUTOINCREMENT."""
 
@@ -38,6 +40,7 @@ class SqliteMemory(DatabaseAccess):
         self._kept: Any = None
         self._kept_schema = 0
         self._kept_rows: dict[str, list[tuple[Any, ...]]] = {}
+        self._append_only: tuple[str, ...] = ()
 
     def new_engine(self, **pool: int) -> sa.Engine:
         """A pool with the single connection."""
@@ -69,19 +72,27 @@ class SqliteMemory(DatabaseAccess):
             self._kept_schema = self._schema_version()
             names = self._kept.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             self._kept_rows = {name: self._kept.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in names}
+            self._append_only = tuple(name for (name,) in self._kept.execute(NO_DELETE))
 
     def restore(self) -> None:
         """Restore the content of ``keep_copy``.
 
         Deletes all rows and inserts the few kept ones. Copying the whole database would count as a change of the schema:
-        SQLite would compile every statement again, which takes longer than a short test.
+        SQLite would compile every statement again, which takes longer than a short test. So it is copied only if the schema
+        has changed, or if rows were added to a table that refuses to delete them.
         """
         with self._turn:
-            if self._schema_version() == self._kept_schema:
+            if self._schema_version() == self._kept_schema and not self._has_added_for_good():
                 self._restore_rows()
             else:
                 self._kept.backup(self._connection)
                 self._kept_schema = self._schema_version()
+
+    def _has_added_for_good(self) -> bool:
+        return any(
+            self._connection.execute(f'SELECT EXISTS (SELECT 1 FROM "{name}")').fetchone()[0]
+            for name in self._append_only
+        )
 
     def _schema_version(self) -> int:
         return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
