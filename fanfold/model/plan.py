@@ -84,6 +84,8 @@ class Plan:
     done_phase: str = "done"
     priced: bool = False
     """Whether credits were charged for the task."""
+    repriced: bool = False
+    """Whether a retry has changed the options of the task, and with them what it costs."""
 
     def item_word(self, stage: str, state: str) -> str:
         """The application's word for the state of an item: the one for its stage, or the one for all stages."""
@@ -207,4 +209,5 @@ class Plan:
             item_words,
             found.get("done_phase", "done"),
             found.get("priced", False),
+            found.get("repriced", False),
         )

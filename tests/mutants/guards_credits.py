@@ -8,7 +8,8 @@ ROWS, BOOKING = "fanfold/store/rows/money/credits.py", "fanfold/engine/credits/b
 SETTLING, ACCOUNTS = "fanfold/engine/credits/settling.py", "fanfold/engine/credits/accounts.py"
 MOVES, REDO = "fanfold/engine/tasks/moving/transitions.py", "fanfold/engine/tasks/steering/redo.py"
 DELIVERIES = "fanfold/engine/webhooks/deliveries.py"
-TESTS = "engine/test_credits.py"
+PRICE = "fanfold/engine/credits/price.py"
+TESTS, RETRIES = "engine/test_credits.py", "engine/test_credits_of_retries.py"
 
 MUTANTS = (
     mutant(
@@ -58,7 +59,7 @@ MUTANTS = (
     ),
     mutant(
         "a rerun is charged",
-        Edit(REDO, "    charge_rerun(tx, row, actor)\n", ""),
+        Edit(REDO, "    charge_rerun(tx, row, actor, price)\n", ""),
         by="sqlite",
         test=f"{TESTS}::test_items_that_were_never_made_are_refunded",
     ),
@@ -82,7 +83,7 @@ MUTANTS = (
     ),
     mutant(
         "a rerun keeps the price",
-        Edit(REDO, "plan = replace(pipeline.plan(), priced=row.plan.priced)", "plan = pipeline.plan()"),
+        Edit(REDO, "plan = replace(pipeline.plan(), priced=row.plan.priced, ", "plan = replace(pipeline.plan(), "),
         by="sqlite",
         test=f"{TESTS}::test_items_that_were_never_made_are_refunded",
     ),
@@ -112,6 +113,52 @@ MUTANTS = (
         "a retry with other options costs what these cost",
         Edit(SETTLING, "    if new is not None:\n", "    if False:\n"),
         by="sqlite",
-        test="engine/test_credits_of_retries.py::test_a_failed_picture_is_charged_again_at_the_new_price",
+        test=f"{RETRIES}::test_a_failed_picture_is_charged_again_at_the_new_price",
+    ),
+    mutant(
+        "a rerun costs what the task did when it was submitted",
+        Edit(SETTLING, "return [unit._replace(amount=submitted[unit.item]) for unit in units]", "return units"),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_rerun_costs_what_the_task_did_and_not_what_a_retry_did",
+    ),
+    mutant(
+        "a rerun costs what the new options of the task cost",
+        Edit(REDO, 'values["plan"] = replace(row.plan, repriced=True).to_json()', "pass"),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_rerun_costs_what_the_new_options_of_the_task_cost",
+    ),
+    mutant(
+        "a rerun is not charged at a price for other options",
+        Edit(
+            SETTLING,
+            "    if not is_asked_again(tx, row):\n",
+            "    if price.units is None or not is_asked_again(tx, row):\n",
+        ),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_rerun_whose_options_change_meanwhile_is_refused",
+    ),
+    mutant(
+        "what was paid at another price and is not delivered is refunded by a rerun",
+        Edit(SETTLING, "unit.item not in delivered and unit.amount != now[unit.item]", "False"),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_rerun_before_a_dear_retry_has_delivered_refunds_it",
+    ),
+    mutant(
+        "a free rerun does not refund what was delivered before",
+        Edit(SETTLING, "if unit.amount or unit.generation >= 0", "if unit.amount"),
+        by="sqlite",
+        test=f"{RETRIES}::test_what_was_delivered_stays_paid_when_a_cheap_rerun_is_cancelled",
+    ),
+    mutant(
+        "a retry costs what the options of earlier retries cost",
+        Edit(PRICE, "said |= serial.load(stage.get(key), reading=pipeline.kept_types.lenient) or {}", "pass"),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_retry_costs_what_the_options_of_earlier_retries_cost",
+    ),
+    mutant(
+        "a named done item costs what the new options of the task cost",
+        Edit(SETTLING, "- (done - set(keys))", "- done"),
+        by="sqlite",
+        test=f"{RETRIES}::test_a_done_picture_that_is_named_costs_what_the_new_options_of_the_task_cost",
     ),
 )

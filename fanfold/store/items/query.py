@@ -150,6 +150,18 @@ class ItemReading(KeptItems):
             found |= {row.key or str(row.seq) for row in self.connection.execute(named)}
         return found
 
+    def own_options(self, task: int, stage: str, keys: Sequence[str]) -> dict[str, str]:
+        """The options (JSON) of those items of a stage that have their own, by key."""
+        found: dict[str, str] = {}
+        for start in range(0, len(keys), AT_ONCE):
+            ids = self._ids(task, stage, keys[start : start + AT_ONCE])
+            named = sa.select(items.c.key, items.c.seq, item_data.c.options).join(
+                item_data, item_data.c.item == items.c.id
+            )
+            named = named.where(items.c.id.in_(ids), item_data.c.options.is_not(None))
+            found |= {row.key or str(row.seq): row.options for row in self.connection.execute(named)}
+        return found
+
     def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
         """Keys of the items at these positions of a stage that are in one of the states, in order."""
         found: list[str] = []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fanfold.engine.credits.price import price_of_retry
+from fanfold.engine.credits.price import Retried, price_of_rerun, price_of_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.queries.task_view import held_of
 from fanfold.engine.tasks.many_items.leftovers import NotReady, remove_retired
@@ -110,7 +110,8 @@ class Commands:
         options, used = self._with_templates(number, options)
         task_options, used_by_task = self._with_templates(number, task_options)
         with self._without_secrets(number, options) as (plain, inputs):
-            price = price_of_retry(self.store, self.pipelines, number, {**(task_options or {}), **(plain or {})})
+            retried = Retried(keys, plain or {}, task_options or {})
+            price = price_of_retry(self.store, self.pipelines, number, retried)
             redo = Redo(keys, stage, plain, degraded, inputs, task_options, (*used, *used_by_task), price)
 
             def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
@@ -161,9 +162,10 @@ class Commands:
             row = tx.tasks.get(number)
         # Loading an installed pipeline runs foreign code, which must not happen in a transaction.
         known = None if row is None else self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+        price = price_of_rerun(self.store, known, number)
 
         def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> None:
-            rerun(tx, self.pipelines, known, row, self.actor, noted)
+            rerun(tx, self.pipelines, known, row, self.actor, noted, price)
 
         self._put_back(number, "rerun", act, named=True)
 

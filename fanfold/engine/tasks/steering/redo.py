@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fanfold.engine.credits.price import Asked, with_task_options
 from fanfold.engine.credits.settling import NewPrice, charge_rerun, charge_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.many_items.leftovers import retire
@@ -82,6 +83,8 @@ def retry(
     if redo.inputs is not None:
         values |= _renew(tx, row, wanted, redo.inputs)
     values |= changed
+    if changed and row.plan.priced:
+        values["plan"] = replace(row.plan, repriced=True).to_json()
     if compensated(tx, row) or redo.inputs is not None or "options" in values:
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage
@@ -104,9 +107,7 @@ def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
 
 
 def _with_task_options(row: TaskRow, changed: dict[str, Any]) -> dict[str, Any]:
-    """The task's options with some changed; None removes one."""
-    merged = laid_over(serial.load(row.options, reading=AS_KEPT) or {}, changed)
-    return {name: value for name, value in merged.items() if value is not None}
+    return with_task_options(serial.load(row.options, reading=AS_KEPT) or {}, changed)
 
 
 def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[str, Any]:
@@ -191,11 +192,12 @@ def rerun(
     row: TaskRow,
     actor: str,
     noted: Noted | None = None,
+    price: Asked | None = None,
 ) -> None:
     """Start over from the first stage of the current ``pipeline``; all later items are removed. LargeReset as for a retry."""
     plan = _plan_now(pipeline, row)
     first = plan.stages[0]
-    charge_rerun(tx, row, actor)
+    charge_rerun(tx, row, actor, price)
     resetting, put_back, begun = _start_over(tx, row, first.name, noted)
     known = {stage.name for stage in (*row.plan.stages, *plan.stages)}
     retire(tx, row.number, sorted(known - {first.name}))
@@ -223,7 +225,7 @@ def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
     """
     if pipeline is None:
         raise BadInput(say("pipeline_needed", task=row.id, pipeline=row.pipeline), code="pipeline_needed")
-    plan = replace(pipeline.plan(), priced=row.plan.priced)
+    plan = replace(pipeline.plan(), priced=row.plan.priced, repriced=row.plan.repriced)
     first, before = plan.stages[0], row.plan.stages[0]
     moved = Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind)
     changed = any(stage.name == first.name and stage.kind is not first.kind for stage in row.plan.stages)

@@ -159,6 +159,18 @@ class StoredCredits:
             for item, (generation, amount) in sorted(latest.items())
         ]
 
+    def submitted(self, task: str) -> dict[str, int]:
+        """What a task was charged when it was submitted, by item. Only these charges have no reason."""
+        charge = sa.and_(
+            credit_entries.c.task == task,
+            credit_entries.c.kind == EntryKind.CHARGE.value,
+            credit_entries.c.generation == 0,
+        )
+        first = sa.select(credit_entries.c.item, credit_entries.c.amount).where(
+            charge, credit_entries.c.reason.is_(None)
+        )
+        return {item: -amount for item, amount in self.connection.execute(first)}
+
     def entries(
         self, *, owner: str | None = None, task: str | None = None, before: int | None = None, limit: int = 100
     ) -> list[EntryRow]:
