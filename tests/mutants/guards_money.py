@@ -159,4 +159,26 @@ MUTANTS = (
         Edit(SAVING, "            fcntl.flock(lock, fcntl.LOCK_EX)\n", ""),
         test=f"{CONVERT}::test_commands_at_the_same_time_lose_none_of_each_others_files",
     ),
+    mutant(
+        "a discarded result of a handler is no rejected answer",
+        Edit("fanfold/store/rows/money/costs.py", "sa.and_(calls.c.provider != OWN, ", "sa.and_("),
+        by="sqlite",
+        test="store/test_costs.py::test_what_a_handler_has_used_is_no_rejected_answer_when_its_result_is_discarded",
+    ),
+    mutant(
+        "an estimate from a sample counts what failed items have cost",
+        Edit(
+            "fanfold/store/rows/money/costs.py",
+            "over = sa.and_(calls.c.task == task, OVER)",
+            "over = sa.and_(calls.c.task == task, items.c.state == ItemState.DONE.value)",
+        ),
+        by="sqlite",
+        test="engine/test_samples_with_failures.py::test_a_sample_counts_what_failures_cost",
+    ),
+    mutant(
+        "an estimate from a sample counts what items that are not over have cost",
+        Edit("fanfold/providers/costs/estimating.py", "left = max(sample.begun, ", "left = max(0.0, "),
+        by="sqlite",
+        test="engine/test_samples_with_failures.py::test_a_sample_counts_what_items_that_are_not_over_have_cost",
+    ),
 )

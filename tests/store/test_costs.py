@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from fanfold.model.money.costs import GROUPS, total_of
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
@@ -65,6 +67,25 @@ def test_the_parts_of_a_cost_are_told_apart(installation: Installation, books: t
     assert (hers.input_tokens, hers.cached_tokens, hers.output_tokens) == (300, 120, 30)
     total = total_of([hers, his])
     assert (total.cost, total.calls, total.possibly_paid) == (31.0, 6, 1)
+
+
+def test_what_a_handler_has_used_is_no_rejected_answer_when_its_result_is_discarded(installation: Installation) -> None:
+    """A pause, a lost lease and an error end an attempt; none of them rejects an answer."""
+    installation.know(batch(retry=ff.Retry(limit=0)))
+    task = installation.client.submit(installation.pipelines[0], items=["a", "b", "c"])
+    worker = installation.worker("w")
+    paused, lost, failed = (
+        Settlement(claimed, Ending.FINISH, output='"done"', usage='{"cost": 1.5}', model="own")
+        for claimed in worker.claim()
+    )
+    worker.settle(failed._replace(ending=Ending.FAIL, output=None, error_code="broken", error_message="broken"))
+    installation.sql("UPDATE items SET lease = lease + 1 WHERE id = :item", item=lost.claimed.id)
+    worker.settle(lost)
+    installation.client.pause(task.id)
+    worker.settle(paused)
+    assert [call.outcome for call in installation.client.calls(task.id)] == ["broken", "lost", "release"]
+    [row] = installation.client.costs("task")
+    assert (row.cost, row.calls, row.bad_answers) == (4.5, 3, 0.0)
 
 
 def test_costs_since_a_day_and_of_an_owner(

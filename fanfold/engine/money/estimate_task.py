@@ -74,8 +74,10 @@ def extrapolate(client: Client, task_id: str) -> Estimate:
     task, row = client.get(task_id), client.lookup.row(task_id)
     with client.store.read() as tx:
         stage, later = _sampled(row)
-        rows, free = tx.costs.of_task(row.number), task.done - tx.costs.asking_items(row.number, stage)
-    sample = Sample(stage, later, task.total, task.done + task.failed, max(0, free), task.spending.model or "")
+        rows, over = tx.costs.of_task(row.number), task.done + task.failed
+        free, begun = over - tx.costs.asking_items(row.number, stage), tx.costs.of_stage(row.number, stage)[1]
+    model = task.spending.model or ""
+    sample = Sample(stage, later, task.total, over, max(0, free), model, failed=task.failed, begun=begun)
     made: Estimate = beside_service("ask", "extrapolated")(rows, sample)
     return replace(made, task=task.id)
 

@@ -31,7 +31,7 @@ class CostRow:
     retries: float = 0.0
     """Cost of calls in attempts after the first, and of calls that repeat a question after a bad answer."""
     bad_answers: float = 0.0
-    """Cost of answers that were rejected."""
+    """Cost of answers that were rejected; costs that handlers report themselves are not among them."""
 
 
 def total_of(rows: list[CostRow]) -> CostRow:

@@ -58,10 +58,15 @@ class Sample:
     later: Sequence[str]
     """The stages after it, whose cost is not known."""
     total: int
-    done: int
+    over: int
+    """Items that are done or have failed."""
     free: int
-    """Done items that asked no model."""
+    """Those of them that asked no model."""
     model: str
+    failed: int = 0
+    """Those of them that have failed."""
+    begun: float = 0.0
+    """What the other items have cost so far: part of what they will cost."""
 
 
 @dataclass(frozen=True)

@@ -60,19 +60,19 @@ def estimate(store: Store, pipeline: Pipeline, work: EstimateWork) -> Estimate:
 def extrapolated(rows: Sequence[ItemCost], sample: Sample) -> Estimate:
     """What a task will cost, from what it has cost so far: the items of the stage that was sampled stand for all of them.
 
-    Items that asked no model cost nothing, and as many of the others are expected to. Nothing is known of the stages after it,
-    so these are named as not included.
+    What failed items and failed attempts have cost counts, since as many of the others are expected to fail. Items that asked
+    no model cost nothing. Nothing is known of the stages after it, so these are named as not included.
     """
     provider = load().get(sample.model.partition(":")[0])
     priced = [row for row in rows if row.calls and row.cost is not None]
     paid = [row for row in priced if row.stage == sample.stage]
     if not paid:
-        why = say("estimate_sample_unknown", count=sample.done)
-        return replace(UNKNOWN, why=why, model=sample.model, items=sample.total, sampled=sample.done)
+        why = say("estimate_sample_unknown", count=sample.over)
+        return replace(UNKNOWN, why=why, model=sample.model, items=sample.total, sampled=sample.over)
     costs = [_live_cost(provider, row) for row in paid] + [0.0] * sample.free
     mean = sum(costs) / len(costs)
     before = [row for row in priced if row.stage != sample.stage]
-    left = mean * max(0, sample.total - sample.done)
+    left = max(sample.begun, mean * max(0, sample.total - sample.over))
     expected = sum(_live_cost(provider, row) for row in before) + sum(costs) + left
     calls, asked, answered = (
         round(sum(values) / len(costs) * sample.total)
@@ -80,11 +80,13 @@ def extrapolated(rows: Sequence[ItemCost], sample: Sample) -> Estimate:
     )
     calls += sum(row.calls for row in before)
     lanes = _lanes(provider, expected, _spread_of(costs, mean))
-    spent = sum(row.cost or 0.0 for row in priced)
-    why = say("estimate_sample", count=sample.done, total=sample.total)
+    spent = sum(row.cost or 0.0 for row in priced) + sample.begun
+    why = say("estimate_sample", count=sample.over, total=sample.total)
+    if sample.failed:
+        why = say("estimate_sample_failed", count=sample.over, total=sample.total, failed=sample.failed)
     if sample.later:
         why = say("estimate_sample_later", why=why, stages=list(sample.later))
-    return Estimate(lanes, why, sample.model, sample.total, calls, asked, answered, sampled=sample.done, spent=spent)
+    return Estimate(lanes, why, sample.model, sample.total, calls, asked, answered, sampled=sample.over, spent=spent)
 
 
 def _spread_of(costs: Sequence[float], mean: float) -> Spread:

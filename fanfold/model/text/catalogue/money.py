@@ -90,6 +90,9 @@ SENTENCES: dict[str, str] = {
     ),
     "estimate_history": "Measured on {count} earlier {count:item|items} of this pipeline with this model.",
     "estimate_sample": "Measured on {count} of {total} {total:item|items}, which are done; their results are kept.",
+    "estimate_sample_failed": (
+        "Measured on {count} of {total} {total:item|items}, of which {failed} failed; what these cost is included."
+    ),
     "estimate_sample_later": "{why:ended} What later stages ask is not included: {stages}.",
     "estimate_sample_unknown": "The sample of {count} {count:item|items} made no paid call with a known price.",
     "estimate_price_unknown": "The price of {model} is not known.",

@@ -12,13 +12,15 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.money.batch import BATCH
 from fanfold.model.money.costs import CostRow
 from fanfold.store.dialects.sql_clock import SqlClock
-from fanfold.store.rows.money.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, RETRY, is_lost
+from fanfold.store.rows.money.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, OWN, RETRY, is_lost
 from fanfold.store.schema.tables import calls, items, tasks
 
 PAID = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
 NEWEST_TASKS, NEWEST_ITEMS = 20, 500
 """Most tasks and items that an estimate reads."""
-BAD = calls.c.outcome.not_in(OUTCOMES)
+OVER = items.c.state.in_([ItemState.DONE.value, ItemState.FAILED.value])
+BAD = sa.and_(calls.c.provider != OWN, calls.c.outcome.not_in(OUTCOMES))
+"""Rejected answers. What handlers report has the outcome of their attempt, which may have been paused or have lost its lease."""
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,20 @@ class CostSums:
         return [_row(found) for found in self.connection.execute(summed.order_by(order, name).limit(limit))]
 
     def of_task(self, task: int) -> list[ItemCost]:
-        """What each done item of a task has paid."""
-        done = sa.and_(calls.c.task == task, items.c.state == sa.literal(ItemState.DONE.value))
+        """What each item of a task that is over has paid, in all of its attempts."""
+        over = sa.and_(calls.c.task == task, OVER)
         each = _each_item().add_columns(items.c.stage).group_by(items.c.stage)
-        return self._items(each.join(items, items.c.id == calls.c.item).where(done))
+        return self._items(each.join(items, items.c.id == calls.c.item).where(over))
 
     def asking_items(self, task: int, stage: str) -> int:
-        """How many done items of a stage have asked a model, or would have if the answer had not been in the cache."""
-        done = sa.and_(calls.c.task == task, items.c.stage == stage, items.c.state == ItemState.DONE.value)
-        asked = sa.select(sa.func.count(calls.c.item.distinct())).join(items, items.c.id == calls.c.item).where(done)
+        """How many items of a stage that are over have asked a model, or would have without the cache."""
+        over = sa.and_(calls.c.task == task, items.c.stage == stage, OVER)
+        asked = sa.select(sa.func.count(calls.c.item.distinct())).join(items, items.c.id == calls.c.item).where(over)
         return int(self.connection.execute(asked).scalar_one())
 
     def of_stage(self, task: int, stage: str) -> tuple[float, float]:
         """What the items of a stage have cost: those that are over, and those that are not."""
-        over = items.c.state.in_([ItemState.DONE.value, ItemState.FAILED.value])
-        summed = sa.select(_cost_of(over), _cost_of(sa.not_(over))).select_from(calls)
+        summed = sa.select(_cost_of(OVER), _cost_of(sa.not_(OVER))).select_from(calls)
         mine = sa.and_(calls.c.task == task, items.c.stage == stage)
         ended, begun = self.connection.execute(summed.join(items, items.c.id == calls.c.item).where(mine)).one()
         return float(ended), float(begun)

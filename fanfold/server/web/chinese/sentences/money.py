@@ -74,6 +74,7 @@ SENTENCES: dict[str, str] = {
     "estimate_declared_measured": "流水线声明了 {calls} 次调用；费用由之前的 {before} 次调用测得。",
     "estimate_history": "由此流水线和此模型之前的 {count} 项测得。",
     "estimate_sample": "由 {total} 项中的 {count} 项测得，它们已完成，结果已保存。",
+    "estimate_sample_failed": "由 {total} 项中的 {count} 项测得，其中 {failed} 项失败；它们的费用已计入。",
     "estimate_sample_later": "{why:ended}不包括后续阶段的提问：{stages}。",
     "estimate_sample_unknown": "{count} 项样本没有产生价格已知的费用。",
     "estimate_price_unknown": "{model} 的价格未知。",
