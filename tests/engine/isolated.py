@@ -91,3 +91,13 @@ def convert_many(items: list[Any]) -> list[Any]:
     for item in items:
         item.used(model="child", tokens=1)
     return [{"with": len(items), "pid": os.getpid(), "file": item.write("a.txt", item.input)} for item in items]
+
+
+sorting = ff.Pipeline("sorting")
+
+
+@sorting.each(isolate=True, batch=16, retry=ff.Retry(limit=0))
+def sort_in_place(items: list[Any]) -> list[Any]:
+    """Sort the list of items itself, which is refused."""
+    items.sort(key=lambda item: item.input)
+    return [item.input for item in items]

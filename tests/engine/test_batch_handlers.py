@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -354,6 +355,16 @@ def test_a_batch_that_kills_its_child_process_costs_only_the_item_that_does_it(l
     assert os.getpid() not in {result["pid"] for result in results}
 
 
+@pytest.mark.one_database
+def test_a_handler_in_a_child_process_cannot_change_its_list_of_items_either(live: Live) -> None:
+    task = live.client.submit(live.know(isolated.sorting), items=["b", "a"])
+    with live.working():
+        live.until(task, "failed", 90)
+    assert ["cannot be changed in place" in str(item.error_message) for item in live.client.items(task.id)] == [
+        True
+    ] * 2
+
+
 def test_a_suspect_is_never_part_of_a_batch(installation: Installation) -> None:
     installation.client.submit(installation.know(together(upper, [], batch=256)), items=list("abc"))
     installation.sql("UPDATE items SET crashes = 2")
@@ -369,3 +380,58 @@ def test_an_item_lost_with_its_batch_is_not_poison_yet(installation: Installatio
     lost: Any = {"error_code": "crash", "error_message": "its child process died"}
     worker.settle(Settlement(first, Ending.RECLAIM, shared=True, **lost), Settlement(second, Ending.RECLAIM, **lost))
     assert installation.states(task) == "pending failed"
+
+
+def _shuffle(items: list[Any]) -> None:
+    items[0], items[-1] = items[-1], items[0]
+
+
+def _remove_one(items: list[Any]) -> None:
+    del items[0]
+
+
+def _add_one(items: list[Any]) -> None:
+    items += [items[0]]
+
+
+CHANGES: dict[str, Callable[[list[Any]], object]] = {
+    "sort": lambda items: items.sort(key=lambda item: item.key, reverse=True),
+    "reverse": lambda items: items.reverse(),
+    "clear": lambda items: items.clear(),
+    "pop": lambda items: items.pop(),
+    "append": lambda items: items.append(items[0]),
+    "extend": lambda items: items.extend(items),
+    "insert": lambda items: items.insert(0, items[-1]),
+    "remove": lambda items: items.remove(items[0]),
+    "assign": _shuffle,
+    "delete": _remove_one,
+    "add": _add_one,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_handler_that_changes_its_list_of_items_fails_before_it_gives_them_wrong_results(
+    engine: Engine, change: Callable[[list[Any]], object]
+) -> None:
+    def work(items: list[Any]) -> list[str]:
+        change(items)
+        return upper(items)
+
+    task = engine.submit(together(work, [], retry=ff.Retry(limit=0)), items=list("abc"))
+    engine.run()
+    assert [item.state for item in engine.items(task)] == ["failed"] * 3
+    assert "cannot be changed in place" in str(engine.item(task, "1").item.error_message)
+
+
+def test_the_list_of_items_is_a_list_whose_copies_may_be_changed(engine: Engine) -> None:
+    def work(items: list[Any]) -> list[str]:
+        assert isinstance(items, list)
+        copies: list[list[Any]] = [sorted(items, key=lambda item: item.key), items[:], items.copy(), copy(items)]
+        for one in [*copies, items + items]:
+            one.reverse()
+        assert [item.key for item in reversed(items)] == [item.key for item in copies[0]]
+        return upper(items)
+
+    task = engine.submit(together(work, []), items=list("abc"))
+    engine.run()
+    assert [result.output for result in engine.client.results(task.id)] == ["A", "B", "C"]

@@ -69,6 +69,10 @@ SENTENCES: dict[str, str] = {
         "{stage} is called with a list of items and must return a list with a result for each; it returned {type}."
     ),
     "batch_returns_each": "{stage} returned {results} results for {items} items; it must return one for each, in order.",
+    "batch_list_fixed": (
+        "The list of items cannot be changed in place: results are assigned by position. Sort or change a copy, such as "
+        "sorted(items, key=...) or list(items), and return the results in the order of the list."
+    ),
     "split_yields": "{stage} must yield NewItem objects; it yielded {type}.",
     "split_duplicate": "{stage} yields two items with the key {key!r}; keys must be unique, even when converted to text.",
     "items_duplicate": "Two of the items have the key {key!r}; keys must be unique, even when converted to text.",

@@ -58,6 +58,10 @@ SENTENCES: dict[str, str] = {
     "not_a_question": "问题须为文本，或以 `prompt` 给出文本的映射；此处为 {type}。",
     "batch_returns_list": "{stage} 接收一组条目，须返回列表，每个条目一个结果；但返回的是 {type}。",
     "batch_returns_each": "{stage} 为 {items} 个条目返回了 {results} 个结果；须按顺序为每个条目返回一个。",
+    "batch_list_fixed": (
+        "条目列表不能就地修改：结果按位置分配。请排序或修改副本，例如 sorted(items, key=...) 或 list(items)，"
+        "并按列表的顺序返回结果。"
+    ),
     "split_yields": "{stage} 须产生 NewItem(…)，但给出的是 {type}。",
     "split_duplicate": "{stage} 产生了两个键同为 {key!r} 的条目；键不能相同。",
     "items_duplicate": "有两个条目的键是 {key!r}；键必须各不相同，作为文本也是。",
