@@ -101,7 +101,7 @@ class AsyncCredits:
         options: dict[str, Any] | None = None,
         owner: str = "",
     ) -> int: ...
-    async def refund(self, task_id: str, items: Sequence[str] = (), *, reason: str | None = None) -> int: ...
+    async def refund(self, task_id: str, items: Sequence[str] | None = None, *, reason: str | None = None) -> int: ...
 
 class AsyncWebhooks:
     async def add(
@@ -139,7 +139,7 @@ class AsyncClient:
     @property
     def webhooks(self) -> AsyncWebhooks: ...
     async def accept(
-        self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+        self, task_id: str, items: Sequence[str] | None = None, *, stage: str | None = None, reason: str | None = None
     ) -> Task: ...
     async def answers(self, task_id: str) -> builtins.list[GateAnswer]: ...
     async def batches(self, task_id: str | None = None, *, limit: int = 100) -> builtins.list[Batch]: ...
@@ -205,7 +205,13 @@ class AsyncClient:
     ) -> Estimate: ...
     async def events(self, task_id: str, after: int = 0, limit: int = 1000) -> builtins.list[Event]: ...
     async def external(
-        self, task_id: str, verb: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+        self,
+        task_id: str,
+        verb: str,
+        items: Sequence[str] | None = None,
+        *,
+        stage: str | None = None,
+        reason: str | None = None,
     ) -> Task: ...
     async def external_jobs(self, task_id: str) -> builtins.list[ExternalJob]: ...
     async def extrapolate(self, task_id: str) -> Estimate: ...
@@ -270,7 +276,7 @@ class AsyncClient:
     async def retry(
         self,
         task_id: str,
-        items: Sequence[str] = (),
+        items: Sequence[str] | None = None,
         *,
         stage: str | None = None,
         options: dict[str, Any] | None = None,

@@ -18,7 +18,7 @@ from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
-from fanfold.model.text.texts import check_keys, check_text
+from fanfold.model.text.texts import check_chosen, check_text
 
 ACTOR_LENGTH = 100
 
@@ -68,7 +68,7 @@ class Steering:
     def retry(
         self,
         task_id: str,
-        items: Sequence[str] = (),
+        items: Sequence[str] | None = None,
         *,
         stage: str | None = None,
         options: dict[str, Any] | None = None,
@@ -77,13 +77,15 @@ class Steering:
     ) -> Task:
         """Redo failed items, or the named ones (even if done); ``options`` override the task's own for them.
 
+        An empty list of ``items`` is refused: leave it out to redo all that failed.
         ``degraded=True`` redoes only items with a degraded result, of the first stage that has any. ``task_options`` change the
         task's own options in the same transaction, for all stages.
         """
+        keys = check_chosen(items)
         return self._command(
             task_id,
             lambda number: self.commands.retry(
-                number, items, stage, options, degraded=degraded, task_options=task_options
+                number, keys, stage, options, degraded=degraded, task_options=task_options
             ),
         )
 
@@ -96,13 +98,13 @@ class Steering:
         return self._command(task_id, self.commands.merge)
 
     def accept(
-        self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+        self, task_id: str, items: Sequence[str] | None = None, *, stage: str | None = None, reason: str | None = None
     ) -> Task:
         """Accept degraded results as they are: all of them, or those of the named items.
 
         They stay marked, and count in ``accepted``. A redo that is degraded again must be accepted again.
         """
-        keep = Keep(tuple(items), stage, reason)
+        keep = Keep(check_chosen(items), stage, reason)
         return self._command(task_id, lambda number: accept(self.store, number, keep, self.actor))
 
     def decide(
@@ -141,7 +143,7 @@ class Steering:
         self,
         task_id: str,
         verb: str,
-        items: Sequence[str] = (),
+        items: Sequence[str] | None = None,
         *,
         stage: str | None = None,
         reason: str | None = None,
@@ -151,7 +153,7 @@ class Steering:
         ``check`` asks the service again now. ``lost`` means that no job was started, or that it was lost: the next one gets a
         new key. ``resend`` starts it again with the same key, for services that deduplicate.
         """
-        wish = Wish(verb, check_keys(items, "`items`"), stage, reason)
+        wish = Wish(verb, check_chosen(items), stage, reason)
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
 
     def set_lane(self, task_id: str, lane: str) -> Task:

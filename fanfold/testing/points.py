@@ -49,7 +49,7 @@ class Point:
         """A person cancels the task."""
         self._action = lambda row: self.engine.client.cancel(row.id, reason)
 
-    def retry(self, items: Sequence[str] = ()) -> None:
+    def retry(self, items: Sequence[str] | None = None) -> None:
         """A person retries what failed, or the named items."""
         self._action = lambda row: self.engine.client.retry(row.id, items)
 

@@ -469,3 +469,25 @@ def test_a_failure_count_at_its_end_does_not_overflow(installation: Installation
 def test_a_retry_limit_that_cannot_be_counted_is_refused_at_submit(installation: Installation) -> None:
     with pytest.raises(ff.BadInput, match="from 0 to 32766"):
         installation.client.submit(installation.know(batch()), items=["a"], retry_limit=32_767)
+
+
+def test_an_empty_selection_does_not_redo_everything_that_failed(installation: Installation) -> None:
+    """A program whose search found nothing has named nothing; left out, `items` means all."""
+    client, task = installation.client, active(installation)
+
+    def failed() -> int:
+        return len(client.items(task.id, stage="convert", states=[ff.ItemState.FAILED]))
+
+    commands: list[Callable[[], object]] = [
+        lambda: client.retry(task.id, []),
+        lambda: client.retry(task.id, (), degraded=True),
+        lambda: client.accept(task.id, []),
+        lambda: client.external(task.id, "check", []),
+        lambda: client.credits.refund(task.id, []),
+    ]
+    for command in commands:
+        with pytest.raises(ff.BadInput, match="`items` is empty"):
+            command()
+    assert failed() == 1
+    client.retry(task.id)
+    assert failed() == 0

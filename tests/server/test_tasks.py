@@ -314,6 +314,14 @@ def test_a_bulk_command_must_say_which_tasks_it_means(asker: Asker) -> None:
     assert asker.get(f"/tasks/{task}")["state"] == "active"
 
 
+@pytest.mark.parametrize("command", ["retry", "accept", "refund", "external/check", "external/lost", "external/resend"])
+def test_a_command_with_an_empty_list_of_items_does_not_apply_to_all(asker: Asker, command: str) -> None:
+    task = submit(asker)
+    refused = asker.ask("POST", f"/tasks/{task}/{command}", json={"items": []})
+    assert refused.status_code == 422
+    assert "`items` is empty" in refused.json()["detail"]
+
+
 def test_waiting_ends_when_the_task_does(asker: Asker, installation: Installation) -> None:
     task = submit(asker)
     assert asker.get(f"/tasks/{task}/wait?seconds=0")["state"] == "active"

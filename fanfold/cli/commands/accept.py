@@ -26,4 +26,6 @@ def command(
     fanfold accept 7f3a
     fanfold accept 7f3a --item 12 --item 13
     """
-    return steer(invocation, ids, (), lambda client, task_id: client.accept(task_id, items, stage=stage, reason=reason))
+    return steer(
+        invocation, ids, (), lambda client, task_id: client.accept(task_id, items or None, stage=stage, reason=reason)
+    )

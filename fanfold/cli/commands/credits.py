@@ -95,7 +95,7 @@ def _told(invocation: Invocation, entry: CreditEntry) -> None:
 @click.pass_obj
 def refund(invocation: Invocation, task_id: str, items: tuple[str, ...], reason: str | None) -> None:
     """Refund what a task cost, or the named items of it. Nothing is refunded twice."""
-    amount = invocation.client().credits.refund(task_id, items, reason=reason)
+    amount = invocation.client().credits.refund(task_id, items or None, reason=reason)
     printing.print_json({"refunded": amount}) if invocation.json else click.echo(f"Refunded {amount} credits")
 
 

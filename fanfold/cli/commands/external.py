@@ -42,7 +42,7 @@ def command(
     """
     client = invocation.client()
     if verb is not None:
-        task = client.external(task_id, verb, items, stage=stage, reason=reason)
+        task = client.external(task_id, verb, items or None, stage=stage, reason=reason)
         printing.print_json(task) if invocation.json else click.echo(sentence(task))
         return
     found = [job for job in client.external_jobs(task_id) if not items or job.item in items]

@@ -44,5 +44,5 @@ def command(
         invocation,
         ids,
         targets,
-        lambda client, task_id: client.retry(task_id, items, stage=stage, options=laid_over, degraded=degraded),
+        lambda client, task_id: client.retry(task_id, items or None, stage=stage, options=laid_over, degraded=degraded),
     )

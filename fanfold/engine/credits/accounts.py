@@ -27,7 +27,7 @@ from fanfold.model.money.credits import (
 )
 from fanfold.model.pipelines.pipeline import Target, as_pipeline
 from fanfold.model.text.sentences import say
-from fanfold.model.text.texts import check_keys, check_reason, check_text
+from fanfold.model.text.texts import check_chosen, check_reason, check_text
 from fanfold.store.rows.money.credits import AccountRow, Difference, EntryRow, NewEntry
 from fanfold.store.store import Transaction
 
@@ -86,14 +86,14 @@ class Credits:
         """Take credits from an owner's account, for something other than a task. NotEnoughCredits if it has fewer."""
         return self._by_hand(EntryKind.CHARGE, owner, amount, reason, key)
 
-    def refund(self, task_id: str, items: Sequence[str] = (), *, reason: str | None = None) -> int:
+    def refund(self, task_id: str, items: Sequence[str] | None = None, *, reason: str | None = None) -> int:
         """Refund what a task cost, or the named items of it; returns the amount. What was refunded before stays so.
 
         A retry of an item that was refunded is charged again.
         """
         self._demand_all()
         check_reason(reason)
-        number, keys = self._client.lookup.row(task_id).number, check_keys(items, "`items`")
+        number, keys = self._client.lookup.row(task_id).number, check_chosen(items)
         return self._store.transact(partial(self._refund, number, keys, reason))
 
     def quote(

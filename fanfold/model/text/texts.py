@@ -38,6 +38,19 @@ def check_keys(keys: Any, what: str) -> tuple[str, ...]:
     return found
 
 
+def check_chosen(keys: Any) -> tuple[str, ...]:
+    """The keys of the items that a command names; none if they are left out, which means all.
+
+    BadInput for an empty list: it comes from a selection that found nothing, and must not select everything.
+    """
+    if keys is None:
+        return ()
+    found = check_keys(keys, "`items`")
+    if not found:
+        raise BadInput(say("no_items_named"))
+    return found
+
+
 def check_reason(reason: Any) -> None:
     """Check a person's reason for a command; it is stored with the event."""
     if reason is not None:

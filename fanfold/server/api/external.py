@@ -53,7 +53,9 @@ class ExternalList(BaseModel):
 class ExternalRequest(BaseModel):
     """The jobs to act on, and the reason."""
 
-    items: list[Text] = Field(default=[], max_length=10_000, description="Only jobs of these items; by default all.")
+    items: list[Text] | None = Field(
+        default=None, max_length=10_000, description="Only jobs of these items; left out: all. Never empty."
+    )
     stage: Text | None = None
     reason: Annotated[Text | None, Field(max_length=1_000)] = None
 

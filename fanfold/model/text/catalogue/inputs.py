@@ -21,6 +21,7 @@ SENTENCES: dict[str, str] = {
     "has_flaw": "{what:word} contains {flaw}. Remove it.",
     "flaw_nul": "a NUL character, which no database stores",
     "flaw_surrogate": "half a surrogate pair, which is not text",
+    "no_items_named": "`items` is empty: name at least one item, or leave it out for all that the command applies to.",
     "not_key_list": "{what:word} must be a list of keys, not {value}.",
     "not_text_list": "{what:word} must be a list of text, and {value} is not text.",
     "priority_range": "The priority {value} is out of range; use a smaller number. Tasks with higher numbers run first.",

@@ -73,7 +73,9 @@ class CreditRequest(BaseModel):
 class RefundRequest(BaseModel):
     """What to refund: the named items, or everything that the task cost."""
 
-    items: list[Text] = Field(default=[], max_length=10_000)
+    items: list[Text] | None = Field(
+        default=None, max_length=10_000, description="Refund only these items; left out: the whole task. Never empty."
+    )
     reason: Text | None = Field(default=None, max_length=1_000)
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"items": ["01"], "reason": "blurred"}]})

@@ -139,7 +139,9 @@ class GateAnswerShape(BaseModel):
 class RetryRequest(BaseModel):
     """What to redo: everything that failed, the named items (even done ones), or the degraded ones."""
 
-    items: list[Text] = Field(default=[], max_length=10_000)
+    items: list[Text] | None = Field(
+        default=None, max_length=10_000, description="Redo these items; left out: all that failed. Never empty."
+    )
     stage: Text | None = None
     degraded: bool = Field(default=False, description="Redo only the degraded items.")
     options: dict[str, JsonValue] = Field(default={}, description="Override the task's own options for these items.")
@@ -153,7 +155,9 @@ class RetryRequest(BaseModel):
 class AcceptRequest(BaseModel):
     """The degraded results to accept: all of them, or those of the named items."""
 
-    items: list[Text] = Field(default=[], max_length=10_000)
+    items: list[Text] | None = Field(
+        default=None, max_length=10_000, description="Accept these items; left out: all degraded ones. Never empty."
+    )
     stage: Text | None = None
     reason: Text | None = Field(default=None, max_length=1000)
 

@@ -66,7 +66,7 @@ def retry(
         keys = _failed(client, task_id, stage)
     if (positions or group) and not keys:
         raise BadInput(say("items_not_retried"))
-    client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
+    client.retry(task_id, keys or None, stage=stage or None, options=said(provider, model) or None)
     return answered(request, task_id)
 
 
@@ -80,7 +80,7 @@ def accept(
     stage: Field = "",
 ) -> Response:
     """Accept degraded results: all of them, or the named items."""
-    client.accept(task_id, item, stage=stage or None)
+    client.accept(task_id, item or None, stage=stage or None)
     return answered(request, task_id)
 
 
@@ -144,7 +144,7 @@ def decide(
     stage: Field = "",
 ) -> Response:
     """Resolve external jobs with an unknown outcome."""
-    client.external(task_id, verb, item, stage=stage or None)
+    client.external(task_id, verb, item or None, stage=stage or None)
     return answered(request, task_id)
 
 

@@ -116,4 +116,4 @@ def retried(client: Client, task_id: str, given: dict[str, str], group: str = ""
     if group and not keys:
         raise BadInput("These items have been retried already.")
     of_items = any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
-    client.retry(task.id, keys if of_items else (), stage=stage or None, options=options or None)
+    client.retry(task.id, keys if of_items and keys else None, stage=stage or None, options=options or None)

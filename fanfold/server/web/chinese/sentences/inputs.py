@@ -19,6 +19,7 @@ SENTENCES: dict[str, str] = {
     "has_flaw": "{what:word}含有{flaw}。请去掉。",
     "flaw_nul": "NUL 字符，数据库无法保存",
     "flaw_surrogate": "半个代理对，不是文本",
+    "no_items_named": "`items` 为空：请至少指明一个条目；省略该字段则表示命令适用的全部条目。",
     "not_key_list": "{what:word}须为键的列表，不能是 {value}。",
     "not_text_list": "{what:word}须为文本的列表，而 {value} 不是文本。",
     "priority_range": "优先级 {value} 超出范围；请用较小的数，数大者先。",
