@@ -138,6 +138,8 @@ def objection(facts: Facts, verb: str) -> str:
         if verb == "retry" and facts.held:
             return ""
         return say("step_running", stage=facts.stage)
+    if facts.state is TaskState.WAITING and facts.start_at is not None and verb in ("retry", "rerun", "merge"):
+        return say("not_started_yet")
     if verb == "merge":
         return _merge_objection(facts)
     if verb == "retry" and facts.state in RETRIED_BY_NAME and not facts.failed_items and not facts.held:

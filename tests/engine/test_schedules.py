@@ -372,6 +372,25 @@ def test_a_person_starts_it_earlier_or_cancels_it(installation: Installation, cl
     assert installation.client.get(second.id).state == "cancelled"
 
 
+@pytest.mark.parametrize("command", ["rerun", "retry", "merge"])
+def test_a_command_that_repeats_work_does_not_start_it_before_its_time(
+    installation: Installation, clock: HandClock, command: str
+) -> None:
+    """Nothing has begun: a rerun would only have dropped its time."""
+    task = installation.client.submit(installation.know(batch()), items=["a"], delay=HOUR)
+    with pytest.raises(ff.IllegalMove, match="has not started yet; resume"):
+        getattr(installation.client, command)(task.id)
+    with pytest.raises(ff.IllegalMove, match="has not started yet; resume"):
+        installation.client.retry(task.id, ["1"], options={"texts": []})
+    found = installation.client.get(task.id)
+    assert (found.status, found.start_at) == ("scheduled", BEGINNING + timedelta(hours=1))
+    assert found.available_commands == ("resume", "cancel", "delete")
+    clock.advance(HOUR)
+    installation.sweep()
+    installation.work()
+    assert installation.client.get(task.id).state == "completed"
+
+
 def test_a_gate_still_waits_after_the_start(installation: Installation, clock: HandClock) -> None:
     """Then for a person."""
     pipeline = installation.know(one_step(lambda task: 1, gate=True))

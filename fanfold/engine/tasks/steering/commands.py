@@ -225,7 +225,7 @@ class Commands:
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
         """Refuse an impossible command. The lock is held, so this costs the same for 10 items and for 10 million."""
         allowed = legal(TASK_MOVES, row.state, verb)
-        facts = Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
+        facts = Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1, start_at=row.start_at)
         if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE):
             # Held items count only in the current stage, failed ones in any.
             held = tx.settling.count_held(row.number, row.stage, 1)

@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "step_running": "its {stage} step is still running",
     "none_failed": "none of its items has failed; name the ones to redo[[ with --item]]",
     "no_merge": "its pipeline has no merge",
+    "not_started_yet": "it has not started yet; resume starts it before its time",
     "waits_before_no_merge": "it waits before {stage}, which is not a merge",
     "merges_by_itself": "none of its items waits for a person, so it merges by itself",
     "cannot_go_on_without": "it cannot continue without {stage}, which waits for you",

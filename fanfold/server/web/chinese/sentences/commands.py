@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "step_running": "它的 {stage} 步骤仍在运行",
     "none_failed": "它没有失败的条目；请指明要重做的条目[[（--item）]]",
     "no_merge": "它的流水线没有合并",
+    "not_started_yet": "任务尚未开始；“继续”可提前开始",
     "waits_before_no_merge": "它在 {stage} 之前等待，而那不是合并",
     "merges_by_itself": "它没有等人处理的条目，会自行合并",
     "cannot_go_on_without": "没有 {stage} 就无法继续，而它正在等您处理",
