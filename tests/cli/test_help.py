@@ -32,6 +32,22 @@ def test_help_is_fast() -> None:
     assert any(once() < 0.3 for _ in range(20)), "a busy machine slows down some of them, not all"
 
 
+def test_a_short_command_collects_no_garbage_and_leaves_none_to_be_searched_at_its_end() -> None:
+    code = """
+import atexit, gc, sys
+from fanfold.cli import main
+begun = []
+gc.callbacks.append(lambda phase, info: begun.append(phase))
+atexit.register(lambda: print(len(begun), gc.get_freeze_count()))
+sys.argv = ["fanfold", "convert", "--help"]
+main()
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    collections, frozen = map(int, printed.splitlines()[-1].split())
+    assert collections == 0
+    assert frozen > 10_000
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help_and_json(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)

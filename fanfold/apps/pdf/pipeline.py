@@ -15,17 +15,14 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.pdf import chinese
-from fanfold.apps.pdf.figures.drawing import drawn
 from fanfold.apps.pdf.inputs import kinds
-from fanfold.apps.pdf.inputs.parts import Parts, read_parts
 from fanfold.apps.pdf.inputs.pictures import as_pdf
 from fanfold.apps.pdf.options import LOCAL, OPTIONS, Options
 from fanfold.apps.pdf.output import binding, forms
 from fanfold.apps.pdf.output.document_facts import line_boxes, pdf_facts
-from fanfold.apps.pdf.pages import ocr
+from fanfold.apps.pdf.pages import in_children
 from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
-from fanfold.apps.pdf.pages.page_checks import check_against
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.pages.windows import windows
 from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading.document import Picture
@@ -97,7 +94,7 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
 async def _split_parts(task: ff.TaskWork, options: Options, kind: str) -> list[ff.NewItem]:
     """One item per part of a document that has no pages. Its text is exact, so neither OCR nor a model is needed."""
     limits = {"name": task.input.name, "limit_pages": options.limit_pages}
-    found: Parts = await task.in_child(read_parts, task.input.path, kind, options.pages, **limits)
+    found = await task.in_child(in_children.document_parts, task.input.path, kind, options.pages, **limits)
     known = {"markdown": found.markdown, "facts": found.facts}
     parts = await asyncio.to_thread(task.write, "parts.json", json.dumps(known, ensure_ascii=False))
     return [ff.NewItem(key=str(page), input={"page": page, "parts": parts}) for page in found.pages]
@@ -134,7 +131,7 @@ async def _from_layer(item: ff.ItemWork, options: Options, layer: PageText, pict
     if not layer.figures:
         return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
     source: ff.File = item.input["source"]
-    pictures = await item.in_child(drawn, await item.local(source), layer.page, layer.figures)
+    pictures = await item.in_child(in_children.drawn, await item.local(source), layer.page, layer.figures)
     known = hashlib.sha256(source.key.encode()).hexdigest()[:8]
     files = {}
     for number, content in enumerate(pictures, 1):
@@ -224,15 +221,17 @@ async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, pict
     if options.ocr == "never":
         note = "no text layer"
         return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note=note, lost=layer.lost)
-    if not ocr.available():
+    if not _has_ocr():
         raise ff.Permanent(say_of_pdf("no_ocr", page=page), code="no_ocr")
     async with ocr_turns.one():
-        text = await item.in_child(ocr.recognise, picture.jpeg)
+        text = await item.in_child(in_children.recognised, picture.jpeg)
     return await _finished(item, options, text, "ocr", picture)
 
 
 async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
     """Ask a model about the page image. If none can answer, use the text layer or, for a scan, OCR if installed."""
+    from fanfold.apps.pdf.pages.page_checks import check_against
+
     check = None if layer.needs_ocr else check_against(layer.text)
     try:
         answer = await item.ask(options.wording, images=[picture.jpeg], check=check, fallback=options.models_after)
@@ -249,9 +248,15 @@ async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: 
     return await _finished(item, options, answer.text, answer.source, picture, note="; ".join(notes) or None)
 
 
+def _has_ocr() -> bool:
+    from fanfold.apps.pdf.pages import ocr  # It imports much of the reading code, and is rarely needed here.
+
+    return ocr.available()
+
+
 def _can_do_without(options: Options, layer: PageText) -> bool:
     """Whether a page can be converted here, without a model."""
-    return not layer.needs_ocr or (options.ocr != "never" and ocr.available())
+    return not layer.needs_ocr or (options.ocr != "never" and _has_ocr())
 
 
 async def _without_model(

@@ -10,7 +10,8 @@ from PIL import Image
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.output.placing import place
-from fanfold.apps.pdf.pages.textlayer import PageText, convert
+from fanfold.apps.pdf.pages.page_text import PageText
+from fanfold.apps.pdf.pages.textlayer import convert
 from fanfold.apps.pdf.reading import document
 from tests.apps.pdf.writing import Pdf, Sheet
 

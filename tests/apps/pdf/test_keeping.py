@@ -10,7 +10,7 @@ from fanfold.apps.pdf.characters.glyphs import own_text, whole
 from fanfold.apps.pdf.markdown import layout
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.pages import textlayer
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading import kept_text as keeping

@@ -11,7 +11,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.options import Options
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.pages.windows import Windows
 from tests.ai_protocol import Call
 from tests.ai_server import AIServer

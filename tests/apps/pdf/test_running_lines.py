@@ -13,7 +13,7 @@ import fanfold as ff
 from fanfold.apps.pdf.markdown import page_numbers
 from fanfold.apps.pdf.markdown.running_lines import signatures
 from fanfold.apps.pdf.pages.page_checks import check_against
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.reading.kept_text import letters
 from tests.apps.pdf.test_textlayer import PROSE, converted, sheet_of
 from tests.apps.pdf.writing import HEIGHT, LEFT, Sheet

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fanfold.apps.pdf.pages import textlayer
-from fanfold.apps.pdf.pages.textlayer import PageText, convert
+from fanfold.apps.pdf.pages.page_text import PageText
+from fanfold.apps.pdf.pages.textlayer import convert
 from fanfold.apps.pdf.reading import document
 from tests.apps.pdf.making import make_blank, make_pdf, make_scan, photograph
 from tests.apps.pdf.sample_document import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, write_sample

@@ -5,7 +5,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.pages.windows import Windows
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Turns:
@@ -17,6 +20,8 @@ class Turns:
 
     def one(self) -> asyncio.Semaphore:
         """The semaphore of the running loop."""
+        import asyncio  # Takes 20 ms, and the command sets the limit before its child processes start.
+
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.at_once))
 
 

@@ -12,7 +12,7 @@ from fanfold.apps.pdf.characters import cutting, unmapped_bullets
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.figures import figure_blocks
-from fanfold.apps.pdf.figures.areas import Area, areas_of
+from fanfold.apps.pdf.figures.areas import areas_of
 from fanfold.apps.pdf.formulas import displayed
 from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, footnotes, hyphens, layout
@@ -20,6 +20,7 @@ from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.markdown.running_lines import Running
+from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.reading import page_pieces as reading
 from fanfold.apps.pdf.reading.document import opened
 from fanfold.apps.pdf.reading.kept_text import MOST_LOST, letters, reason
@@ -39,23 +40,6 @@ _GARBLED = 0.25
 # Markup whose letters are not those of the page.
 _MARKUP = re.compile(r"</?su[bp]>|(?<=\])\([a-z]+:[^)\s]*\)")
 _ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
-
-
-@dataclass(frozen=True)
-class PageText:
-    """One page: its Markdown, its plain text, and whether that text is unreliable."""
-
-    page: int
-    markdown: str
-    text: str
-    needs_ocr: bool
-    problem: str | None = None
-    lost: str | None = None
-    """Message about text that is on the page but not in its Markdown."""
-    figures: tuple[Area, ...] = ()
-    """The areas of its figures."""
-    illustrated: str = ""
-    """Its Markdown with its figures; empty if they are not wanted."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import fanfold as ff
-from fanfold.apps.pdf.pages import textlayer
-from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.in_children import page_texts
+from fanfold.apps.pdf.pages.page_text import PageText
 
 PAGES = 32
 """Pages per window. Time per page over 400 pages: 12.5 ms one at a time, 4.3 with 8, 2.9 with 32, 2.3 with all."""
@@ -46,7 +46,7 @@ class Windows:
         except (ff.ChildDied, TimeoutError, FileNotFoundError):
             # Some page in the window crashes or blocks the reader: read alone, only that page is lost. Or the attempt that
             # began to read was stopped, and its copy of a file in a bucket is gone.
-            [text] = await item.in_child(textlayer.convert, await item.local(source), [page], survey["survey"])
+            [text] = await item.in_child(page_texts, await item.local(source), [page], survey["survey"])
             return text
         return found[page]
 
@@ -69,7 +69,7 @@ class Windows:
 
     async def _read(self, item: ff.ItemWork, source: ff.File, wanted: list[int], survey: dict[str, Any]) -> Window:
         async with asyncio.timeout(READ_SECONDS):
-            texts = await item.in_child(textlayer.convert, await item.local(source), wanted, survey["survey"])
+            texts = await item.in_child(page_texts, await item.local(source), wanted, survey["survey"])
         return {text.page: text for text in texts}
 
     def _make_room(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
-from fanfold.apps.pdf.reading import fonts, ranges, survey
+from fanfold.apps.pdf.reading import fonts, ranges
 from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
 
@@ -77,6 +77,9 @@ def examine(
 
     With ``surveyed=False`` no page is read, because one of them may crash or block the reader.
     """
+    # Only child processes read pages, and the reading code takes time to import.
+    from fanfold.apps.pdf.reading import survey
+
     with opened(path, name=name) as document:
         total = len(document)
         if total == 0:
