@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from fanfold.engine.queries.task_view import view
 from fanfold.engine.tasks.submitting import inputs
 from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.tasks.submitting.submit_many import submit_many
@@ -56,16 +55,13 @@ def _before(run: Run, documents: Sequence[Document]) -> dict[str, TaskRow]:
 def _begin_new(run: Run, new: Sequence[tuple[Document, Submission]]) -> None:
     store, pipeline = run.client.store, run.command.pipeline
     made = submit_many(store, pipeline, [wanted for _, wanted in new])
-    rows = [row for row in made if isinstance(row, TaskRow)]
-    with store.read() as tx:
-        tasks = {task.id: task for task in view(store, tx, rows)} if rows else {}
     for (document, wanted), row in zip(new, made, strict=True):
         try:
             if isinstance(row, KeyReused):
                 row = _other(run, wanted.key or "", row)
             if isinstance(row, Exception):
                 raise row
-            _noted(run, document, row, tasks.get(row.id) or run.client.get(row.id))
+            _followed(run, document, row)  # Its state is read with those of the others.
         except TROUBLE as problem:
             document.problem = _said(problem)
 
@@ -104,9 +100,14 @@ def _continued(run: Run, document: Document, before: TaskRow) -> Task:
 
 
 def _noted(run: Run, document: Document, row: TaskRow, task: Task) -> Task:
-    document.task, document.number = task, row.number
-    run.tasks.add(row.number)
+    document.task = task
+    _followed(run, document, row)
     return task
+
+
+def _followed(run: Run, document: Document, row: TaskRow) -> None:
+    document.number = row.number
+    run.tasks.add(row.number)
 
 
 def _other(run: Run, key: str, problem: KeyReused) -> TaskRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fanfold.engine.queries.results.outputs import OutputQueries
 from fanfold.errors import FanfoldError
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.money.questions import money
@@ -17,7 +18,9 @@ def conclude(run: Run, document: Document) -> None:
         if task.spending:
             document.problem = f"{document.problem.rstrip('.')} ({money(task.spending)})"
         return
-    for result in run.client.results(task.id):
+    outputs = OutputQueries(run.client.lookup)
+    row = document.row or run.client.lookup.row(task.id)
+    for result in outputs.results_of(row):
         if run.command.made_by is not None:
             document.engines[run.command.made_by(result.output)] += 1
         if result.degraded is not None:
@@ -26,7 +29,7 @@ def conclude(run: Run, document: Document) -> None:
         return
     try:
         stamp = f"{task.id} {task.finished_at}"
-        placed = run.command.place(run.client.result(task.id), document.target)
+        placed = run.command.place(outputs.result_of(row), document.target)
         saved = run.saving.save(placed, document.target, document.path, again=document.was_done_before, stamp=stamp)
         document.moved, document.left = saved.moved, saved.left
     except FanfoldError as problem:

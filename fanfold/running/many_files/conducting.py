@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections import deque
@@ -27,7 +28,9 @@ REFILL = 8
 """Room for this many sources before more are submitted: one transaction for one source costs nearly as much as for eight."""
 LONG_SECONDS = 3.0
 LOOK_SECONDS = 0.03
-SHOW_SECONDS = 0.4
+LOOK_AT_MANY_SECONDS = 0.1
+"""Interval of looks while more than a few sources run: results are then saved several at a time."""
+FEW = 4
 SHOW_SHARE = 20
 """At most 1/20 of the time is spent counting items."""
 
@@ -58,7 +61,7 @@ class Conductor(threading.Thread):
                     self._said = True
                     self.given.shown.say("Stopping; interrupt again to stop immediately")
                 if self._active:
-                    time.sleep(LOOK_SECONDS)
+                    time.sleep(LOOK_AT_MANY_SECONDS if len(self._active) > FEW else LOOK_SECONDS)
         except BaseException as problem:
             self.problem = problem
         self.worker.stop()
@@ -110,7 +113,7 @@ class Conductor(threading.Thread):
             return
         tasks = self._tasks(over)
         if is_shown:
-            self._show_at = now + max(SHOW_SECONDS, (time.monotonic() - now) * SHOW_SHARE)
+            self._show_at = now + max(self.given.shown.interval_seconds, (time.monotonic() - now) * SHOW_SHARE)
         ended = [document for document in over if self._is_over(document, tasks[document.number])]
         if not ended:
             return
@@ -125,7 +128,10 @@ class Conductor(threading.Thread):
         store = self.given.client.store
         with store.read() as tx:
             rows = tx.tasks.by_numbers([document.number for document in documents])
-            return dict(zip(rows, view(store, tx, list(rows.values())), strict=True))
+            tasks = dict(zip(rows, view(store, tx, list(rows.values())), strict=True))
+        for document in documents:
+            document.row = rows[document.number]
+        return tasks
 
     def _is_over(self, document: Document, task: Task) -> bool:
         """Show a running source, and move on one that waits for it; returns whether it has ended."""
@@ -171,6 +177,7 @@ def run_all(run: Run, documents: Sequence[Document]) -> bool:
         with heeded(stop):
             worker.run(exit_code=Exit.INTERRUPTED)
     finally:
+        gc.freeze()  # The worker has thawed what it had frozen, and the command ends soon.
         conductor.leave()
         run.shown.close()
     if conductor.problem is not None:

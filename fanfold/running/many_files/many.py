@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fanfold.engine.worker.processes.children import Children
     from fanfold.model.money.budgets import BudgetWish
     from fanfold.model.pipelines.pipeline import Pipeline
-    from fanfold.model.task import Task
+    from fanfold.model.task import Task, TaskRow
     from fanfold.running.terminal.display import Display
 
 
@@ -63,6 +63,8 @@ class Document:
     task: Task | None = None
     number: int = 0
     """Number of its task in the database."""
+    row: TaskRow | None = None
+    """Its task as last read by the command that runs it."""
     key: str | None = None
     """Idempotency key, if it was computed before."""
     problem: str | None = None

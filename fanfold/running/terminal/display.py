@@ -22,6 +22,9 @@ RATE_SECONDS = 20.0
 class Display(Protocol):
     """Shows the progress of one or several tasks, each under a name."""
 
+    interval_seconds: float
+    """Interval at which it wants to know the state of running tasks."""
+
     def update(self, task: Task, name: str = "") -> None:
         """Show the current state of a task."""
         ...
@@ -48,6 +51,8 @@ def display(*, wanted: bool = True, unit: tuple[str, str] | None = None) -> Disp
 
 class Silence:
     """Shows nothing."""
+
+    interval_seconds = LINE_SECONDS
 
     def update(self, task: Task, name: str = "") -> None:
         """Nothing."""
@@ -105,6 +110,8 @@ def facts(task: Task, rate: Rate, unit: tuple[str, str] | None = None) -> str:
 class Lines:
     """Prints a line at the start and when the task stops being active; progress lines grow rarer the longer it runs."""
 
+    interval_seconds = LINE_SECONDS / 2
+
     def __init__(self, unit: tuple[str, str] | None = None) -> None:
         self._unit = unit
         self._rates: dict[str, Rate] = {}
@@ -140,6 +147,8 @@ class Lines:
 
 class Bars:
     """A progress bar per running task. Log lines and closing lines scroll past above the bars."""
+
+    interval_seconds = 0.4
 
     def __init__(self, unit: tuple[str, str] | None = None) -> None:
         from rich.console import Console
