@@ -32,7 +32,7 @@ def likeness(text: str, expected: str) -> float:
     return difflib.SequenceMatcher(None, " ".join(text.split()), " ".join(expected.split()), autojunk=False).ratio()
 
 
-@pytest.mark.parametrize("angle", [90, 180])
+@pytest.mark.parametrize("angle", [90, 180, 270])
 def test_a_scan_is_read_whichever_way_it_is_turned(tmp_path: Path, angle: int) -> None:
     assert likeness(ocr.recognise(turned(picture_of(tmp_path / "scan.pdf"), angle)), TEXT) > 0.95
 
