@@ -132,9 +132,9 @@ def _processes(options: dict[str, Any], jobs: int | None, settings: Settings) ->
         if jobs is not None:
             models.limit_calls(options["provider"], jobs)
     else:
-        from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
+        from fanfold.apps.pdf.pages.ocr_turns import ocr_turns, reading_turns
 
         # One process more than concurrent OCR pages, so that text pages never wait for a scan.
         at_once = (jobs or settings.children or os.cpu_count() or 1) + 1
-        ocr_turns.at_once = at_once - 1
+        ocr_turns.at_once = reading_turns.at_once = at_once - 1
     return files.Processes(("fanfold.apps.pdf.pages.textlayer", "pypdfium2"), at_once, WARM)

@@ -21,7 +21,7 @@ from fanfold.apps.pdf.options import LOCAL, OPTIONS, Options
 from fanfold.apps.pdf.output import binding, forms
 from fanfold.apps.pdf.output.document_facts import line_boxes, pdf_facts
 from fanfold.apps.pdf.pages import in_children
-from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
+from fanfold.apps.pdf.pages.ocr_turns import ocr_turns, reading_turns
 from fanfold.apps.pdf.pages.page_text import PageText
 from fanfold.apps.pdf.pages.windows import windows
 from fanfold.apps.pdf.reading import document
@@ -185,12 +185,19 @@ def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File
 async def _examined(task: ff.TaskWork, source: ff.File, options: Options) -> document.Examined:
     """Examine the document. If a page crashes or blocks the reader, examine it again without reading any page."""
     known = {"limit_pages": options.limit_pages, "name": task.input.name}
-    try:
-        async with asyncio.timeout(SURVEY_SECONDS):
-            return await task.in_child(document.examine, await task.local(source), options.pages, **known)
-    except (ff.ChildDied, TimeoutError):
-        path = await task.local(source)
-        return await task.in_child(document.examine, path, options.pages, surveyed=False, **known)
+    figures = options.wants_figures
+    for few in (FEW_PAGES, 0):
+        try:
+            async with reading_turns.one(), asyncio.timeout(SURVEY_SECONDS):
+                found, texts = await task.in_child(
+                    in_children.examined, await task.local(source), options.pages, few=few, figures=figures, **known
+                )
+        except (ff.ChildDied, TimeoutError):
+            continue
+        windows().keep(source, texts, figures=figures)
+        return found
+    path = await task.local(source)
+    return await task.in_child(document.examine, path, options.pages, surveyed=False, **known)
 
 
 async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:

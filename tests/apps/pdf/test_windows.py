@@ -88,3 +88,14 @@ def test_a_page_that_comes_while_its_window_is_given_up_reads_anew() -> None:
         assert reader.reads == 2
 
     asyncio.run(scene())
+
+
+def test_a_page_that_was_read_with_the_survey_is_not_read_again() -> None:
+    async def looked() -> None:
+        windows, reader = Windows(), Reader()
+        texts = [PageText(page, f"page {page}", f"page {page}", False) for page in (1, 2, 3)]
+        windows.keep(reader.item(1).input["source"], texts, figures=False)
+        assert [await windows.page(reader.item(page)) for page in (1, 2, 3)] == texts
+        assert reader.reads == 0
+
+    asyncio.run(looked())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from fanfold.apps.pdf.markdown import hyphens
 
@@ -53,4 +54,10 @@ def join(before: str, after: str) -> str:
 
 def close_gaps(text: str) -> str:
     """Remove layout spaces between Chinese or Japanese characters."""
-    return _CJK_GAPS.sub("", text) if _CJK.search(text) else text
+    return _CJK_GAPS.sub("", text) if not text.isascii() and _CJK.search(text) else text
+
+
+@lru_cache(maxsize=16_384)
+def cleaned(text: str) -> str:
+    """A text with clean characters and without such spaces. The lines of a page are made a dozen times of the same pieces."""
+    return close_gaps(characters(text))

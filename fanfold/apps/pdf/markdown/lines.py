@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from fanfold.apps.pdf.markdown import cleaning
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
@@ -36,28 +37,43 @@ def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
     """Rows of boxes side by side, from top to bottom; superscripts and subscripts belong to their line."""
     row: list[Box] = []
     top = bottom = 0.0
-    for box in sorted(boxes, key=lambda box: box.y0 + box.y1):
-        overlap = min(bottom, box.y1) - max(top, box.y0)
-        if row and overlap > 0.5 * min(bottom - top, box.y1 - box.y0):
-            row.append(box)
-            if box.y1 - box.y0 > bottom - top:
-                top, bottom = box.y0, box.y1
-            continue
+    # This runs for every box of a page a dozen times, so it compares instead of calling min and max.
+    for box in sorted(boxes, key=_middle):
+        y0, y1 = box.y0, box.y1
         if row:
+            overlap = (y1 if y1 < bottom else bottom) - (y0 if y0 > top else top)
+            height, tall = y1 - y0, bottom - top
+            if overlap > 0.5 * (height if height < tall else tall):
+                row.append(box)
+                if height > tall:
+                    top, bottom = y0, y1
+                continue
             yield row
-        row, top, bottom = [box], box.y0, box.y1
+        row, top, bottom = [box], y0, y1
     if row:
         yield row
+
+
+def _middle(box: Box) -> float:
+    return box.y0 + box.y1
+
+
+def _left(piece: Piece) -> float:
+    return piece.x0
 
 
 def lines(boxes: Sequence[Box]) -> list[Line]:
     """The lines of one column, from top to bottom."""
     found: list[Line] = []
     # A table is much taller than the lines that may stand beside it, and would make one row of them.
-    for row in rows(box for box in boxes if isinstance(box, Piece)):
-        pieces = sorted((box for box in row if isinstance(box, Piece)), key=lambda piece: piece.x0)
-        found.append(_line(_read_order(pieces)))
-    for box in sorted((box for box in boxes if isinstance(box, Table)), key=lambda box: box.y0):
+    tables = [box for box in boxes if isinstance(box, Table)]
+    for row in rows([box for box in boxes if isinstance(box, Piece)] if tables else boxes):
+        pieces = cast("list[Piece]", row)
+        if len(row) > 1:
+            pieces.sort(key=_left)
+            pieces = _read_order(pieces)
+        found.append(_line(pieces))
+    for box in sorted(tables, key=lambda box: box.y0):
         line = Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
         middle = box.y0 + box.y1
         at = next((at for at, other in enumerate(found) if other.y0 + other.y1 > middle), len(found))
@@ -67,7 +83,10 @@ def lines(boxes: Sequence[Box]) -> list[Line]:
 
 def _read_order(pieces: list[Piece]) -> list[Piece]:
     """Pieces from left to right or, in Arabic and Hebrew, from right to left with Latin words and numbers kept in order."""
-    if len(pieces) < 2 or not any(cleaning.is_right_to_left(piece.text) for piece in pieces):
+    for piece in pieces:
+        if cleaning.is_right_to_left(piece.text):
+            break
+    else:
         return pieces
     ordered: list[Piece] = []
     for is_own, group in itertools.groupby(reversed(pieces), key=lambda piece: cleaning.is_right_to_left(piece.text)):
@@ -79,8 +98,7 @@ def _read_order(pieces: list[Piece]) -> list[Piece]:
 def _line(pieces: list[Piece]) -> Line:
     first = pieces[0]
     if len(pieces) == 1:
-        text = cleaning.close_gaps(cleaning.characters(first.text))
-        first.text = text
+        text = first.text = cleaning.cleaned(first.text)
         return Line(text, first.x0, first.y0, first.x1, first.y1, first.size, first.bold, first.mono, pieces)
     main = max(pieces, key=lambda piece: len(piece.text))
     if main.mono and first.text.isdigit() and first.size < 0.75 * main.size:
@@ -90,10 +108,10 @@ def _line(pieces: list[Piece]) -> Line:
     same = [piece for piece in pieces if piece.size > 0.8 * main.size]
     return Line(
         _text(pieces),
-        min(piece.x0 for piece in pieces),
-        min(piece.y0 for piece in same),
-        max(piece.x1 for piece in pieces),
-        max(piece.y1 for piece in same),
+        min([piece.x0 for piece in pieces]),
+        min([piece.y0 for piece in same]),
+        max([piece.x1 for piece in pieces]),
+        max([piece.y1 for piece in same]),
         main.size,
         all(piece.bold for piece in pieces),
         all(piece.mono for piece in same),
@@ -105,7 +123,7 @@ def _text(pieces: list[Piece]) -> str:
     text = ""
     left = edge = 0.0
     for piece in pieces:
-        piece.text = cleaning.close_gaps(cleaning.characters(piece.text))
+        piece.text = cleaning.cleaned(piece.text)
         gap = max(piece.x0 - edge, left - piece.x1)
         if text and piece.text and _apart(text[-1], piece.text[0], gap, piece.size):
             text += " "

@@ -104,6 +104,8 @@ class Running:
         self._recurring = Places(survey.get("recurring", survey.get("running", ())))
         self._stamps = Places(survey.get("stamps", ()))
         self._numbers = PageNumbers(survey.get("numbers", {}))
+        self._edges: tuple[list[Piece], tuple[list[Line], list[Line]]] | None = None
+        """The pieces of the last page, and its first and last lines."""
 
     def drop(self, page: RawPage, body: float) -> list[str]:
         """Remove running headers, footers, page numbers and stamps from a page; return their text.
@@ -130,7 +132,9 @@ class Running:
         return [piece for piece in page.pieces if id(piece) not in recurring]
 
     def _rows(self, page: RawPage, body: float, places: Places) -> list[Line]:
-        above, below = edges(page)
+        if self._edges is None or self._edges[0] is not page.pieces:
+            self._edges = page.pieces, edges(page)
+        above, below = self._edges[1]
         return [*self._running_rows(above, page, body, places), *self._running_rows(below[::-1], page, body, places)]
 
     def _running_rows(self, rows: list[Line], page: RawPage, body: float, places: Places) -> list[Line]:

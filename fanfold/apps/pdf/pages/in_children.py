@@ -10,6 +10,21 @@ if TYPE_CHECKING:
     from fanfold.apps.pdf.figures.areas import Area
     from fanfold.apps.pdf.inputs.parts import Parts
     from fanfold.apps.pdf.pages.page_text import PageText
+    from fanfold.apps.pdf.reading.document import Examined
+
+
+def examined(
+    path: Path, pages: str, *, limit_pages: int, name: str, few: int, figures: bool
+) -> tuple[Examined, list[PageText]]:
+    """Examine a document. If only a few pages are wanted, convert them at once: that is quicker than another call."""
+    from fanfold.apps.pdf.pages import textlayer
+    from fanfold.apps.pdf.reading import document
+
+    found = document.examine(path, pages, limit_pages=limit_pages, name=name)
+    if len(found.pages) > few:
+        return found, []
+    survey = found.survey | ({"figures": True} if figures else {})
+    return found, textlayer.convert(path, found.pages, survey)
 
 
 def page_texts(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:

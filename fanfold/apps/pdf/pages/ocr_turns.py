@@ -1,4 +1,8 @@
-"""Limits concurrent OCR so that it does not occupy every process: a text page takes milliseconds and should not wait."""
+"""Limits concurrent calls of each kind, so that OCR does not occupy every process.
+
+A text page takes milliseconds and should not wait. There is one process more than may read images; without OCR it is never
+started, because as many calls may read text.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Turns:
-    """A semaphore for OCR pages, so that no more OCR calls are queued for a process than may run at the same time."""
+    """A semaphore for one kind of call, so that no more of them are queued for a process than may run at the same time."""
 
     def __init__(self) -> None:
         self.at_once = os.cpu_count() or 1
-        """Concurrent OCR pages per event loop; a change applies to the next loop."""
+        """Concurrent calls per event loop; a change applies to the next loop."""
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def one(self) -> asyncio.Semaphore:
@@ -25,4 +29,4 @@ class Turns:
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.at_once))
 
 
-ocr_turns = Turns()
+ocr_turns, reading_turns = Turns(), Turns()

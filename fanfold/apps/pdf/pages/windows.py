@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import fanfold as ff
 from fanfold.apps.pdf.pages.in_children import page_texts
+from fanfold.apps.pdf.pages.ocr_turns import reading_turns
 from fanfold.apps.pdf.pages.page_text import PageText
 
 PAGES = 32
@@ -25,8 +27,8 @@ class Windows:
     """Cache of recent windows, including those being read, for one event loop."""
 
     def __init__(self) -> None:
-        self._windows: OrderedDict[tuple[str, int, bool], asyncio.Task[Window]] = OrderedDict()
-        self._waiting: Counter[asyncio.Task[Window]] = Counter()
+        self._windows: OrderedDict[tuple[str, int, bool], asyncio.Future[Window]] = OrderedDict()
+        self._waiting: Counter[asyncio.Future[Window]] = Counter()
         self._surveys: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def page(self, item: ff.ItemWork) -> PageText:
@@ -50,6 +52,14 @@ class Windows:
             return text
         return found[page]
 
+    def keep(self, source: ff.File, texts: Sequence[PageText], *, figures: bool) -> None:
+        """Keep pages that were read with the survey: all the wanted ones of their document."""
+        for number in {text.page // PAGES for text in texts}:
+            window: asyncio.Future[Window] = asyncio.get_running_loop().create_future()
+            window.set_result({text.page: text for text in texts if text.page // PAGES == number})
+            self._windows[source.key, number, figures] = window
+        self._make_room()
+
     async def _shared(self, key: tuple[str, int, bool]) -> Window:
         """A window shared by several waiters: it continues without this page, and is cancelled when nobody waits.
 
@@ -68,7 +78,7 @@ class Windows:
                     window.cancel()
 
     async def _read(self, item: ff.ItemWork, source: ff.File, wanted: list[int], survey: dict[str, Any]) -> Window:
-        async with asyncio.timeout(READ_SECONDS):
+        async with reading_turns.one(), asyncio.timeout(READ_SECONDS):
             texts = await item.in_child(page_texts, await item.local(source), wanted, survey["survey"])
         return {text.page: text for text in texts}
 
@@ -78,7 +88,7 @@ class Windows:
         for key in read[: max(0, len(self._windows) - KEPT)]:
             del self._windows[key]
 
-    def _forget_failed(self, key: tuple[str, int, bool], window: asyncio.Task[Window]) -> None:
+    def _forget_failed(self, key: tuple[str, int, bool], window: asyncio.Future[Window]) -> None:
         """Drop a failed window so that the next attempt reads it again. The waiters already have the error."""
         failed = window.cancelled() or window.exception() is not None
         if failed and self._windows.get(key) is window:

@@ -173,13 +173,17 @@ def _columns(rows: Sequence[Row], size: float) -> list[tuple[float, float]]:
     """Start and end of each column: where few rows have text, a column ends."""
     spans = [(cell[0].x0, max(piece.x1 for piece in cell)) for row in rows for cell in row.cells]
     left, right = min(start for start, _ in spans), max(end for _, end in spans)
-    counts = [0] * (int(right - left) + 2)
+    # How much the count changes at each place: counting every place of every row took a fifteenth of the time of a page.
+    changes = [0] * (int(right - left) + 2)
     for row in rows:
-        covered: set[int] = set()
-        for cell in row.cells:
-            covered.update(range(int(cell[0].x0 - left), int(max(piece.x1 for piece in cell) - left) + 1))
-        for at in covered:
-            counts[at] += 1
+        end = 0
+        for cell in row.cells:  # From left to right.
+            begin = max(int(cell[0].x0 - left), end)
+            end = max(int(max([piece.x1 for piece in cell]) - left) + 1, end)
+            if begin < end:
+                changes[begin] += 1
+                changes[end] -= 1
+    counts = itertools.accumulate(changes)
     allowed = max(_CROSSED * len(rows), 1 if len(rows) > _MANY else 0)
     found: list[tuple[float, float]] = []
     start: int | None = None
