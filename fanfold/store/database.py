@@ -61,6 +61,7 @@ class Database:
         with (
             self._told_plainly(),
             self.access.in_turn(),
+            self.access.writing_in_turn(),
             self._pool.connect() as connection,
             ExitStack() as over,
             connection.begin(),

@@ -1,11 +1,14 @@
 """Readers notice a write lock that is held for long, without writing anything."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
 from fanfold.store.dialects import write_lock
 from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
@@ -108,3 +111,26 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, clock: Clock) -> N
     assert not (tmp_path / "gone.db").exists()
     database.close()
     assert after(WriteLock(Database("sqlite://")), clock, 2) == 0
+
+
+def test_writers_of_one_process_take_turns_and_none_waits_longer_than_it_may(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'turns.db'}")
+    database.access.create()
+    hasty = Database(f"sqlite:///{tmp_path / 'turns.db'}", busy_seconds=0)
+    begun: list[str] = []
+
+    def write() -> None:
+        with database.write():
+            begun.append("second")
+
+    with closing(database), closing(hasty):
+        second = threading.Thread(target=write)
+        with database.write():
+            second.start()
+            with pytest.raises(DatabaseProblem, match="locked"), hasty.write():
+                pass
+            assert not begun
+        second.join()
+        assert begun == ["second"]
+        with hasty.write():
+            pass

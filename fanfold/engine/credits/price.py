@@ -44,7 +44,7 @@ class Retried:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPrice:
     """What a task costs, and the options that it was asked for."""
 
     units: Units | None
@@ -85,16 +85,16 @@ def price_of_retry(store: Store, pipelines: Mapping[str, Pipeline], number: int,
     return units
 
 
-def price_of_rerun(store: Store, pipeline: Pipeline | None, number: int) -> Asked | None:
+def price_of_rerun(store: Store, pipeline: Pipeline | None, number: int) -> AskedPrice | None:
     """What the task costs with its own options; None if the pipeline has no price here."""
     if pipeline is None or pipeline.pricer is None:
         return None
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or not is_asked_again(tx, row):
-            return None if row is None else Asked(None, row.options)
+            return None if row is None else AskedPrice(None, row.options)
         known = _items_of(tx, row)
-    return Asked(_ask(pipeline, row, _own_options(pipeline, row), known), row.options)
+    return AskedPrice(_ask(pipeline, row, _own_options(pipeline, row), known), row.options)
 
 
 def is_asked_again(tx: Transaction, row: TaskRow) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fanfold.engine.credits.booking import book
-from fanfold.engine.credits.price import Asked, is_asked_again, priced_stages
+from fanfold.engine.credits.price import AskedPrice, is_asked_again, priced_stages
 from fanfold.errors import IllegalMove
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.money.credits import WHOLE_TASK, EntryKind
@@ -111,7 +111,7 @@ def _at_new_price(
     return [*changed, *added], moved
 
 
-def charge_rerun(tx: Transaction, row: TaskRow, actor: str, price: Asked | None) -> None:
+def charge_rerun(tx: Transaction, row: TaskRow, actor: str, price: AskedPrice | None) -> None:
     """Charge for a rerun, before its items are reset: what was refunded, and what was delivered and is made once more.
 
     Items lose the options of their own, so they cost what they did when the task was submitted. What was paid at another price
@@ -129,7 +129,7 @@ def charge_rerun(tx: Transaction, row: TaskRow, actor: str, price: Asked | None)
     _charge_again(tx, row, [unit for unit in units if unit.item not in kept], actor)
 
 
-def _at_own_price(tx: Transaction, row: TaskRow, price: Asked | None) -> list[Unit]:
+def _at_own_price(tx: Transaction, row: TaskRow, price: AskedPrice | None) -> list[Unit]:
     """All units with what they cost with the task's own options. Items that were never charged have the generation -1."""
     units, submitted = tx.credits.units(row.id), tx.credits.submitted(row.id)
     if price is None:  # Nothing here can be asked.

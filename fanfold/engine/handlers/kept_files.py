@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from fanfold.engine.handlers.attempt_files import bound
+from fanfold.engine.handlers.recording import FileRecord, recorder_of
 from fanfold.errors import DatabaseProblem, Temporary
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
@@ -21,10 +22,7 @@ def keep(work: Work, name: str, source: BinaryIO) -> File:
         file = store.keep(row.id, name, source, claimed.id, claimed.lease)
     except DatabaseProblem as problem:  # A full disk, a missing folder or a silent bucket is not the item's fault.
         raise Temporary(problem.message, code=problem.code, counts=False) from problem
-    with store.write() as tx:
-        held = tx.settling.holds(claimed.id, claimed.lease)
-        if held:
-            tx.blobs.add(file.key, row.number, file.name, file.size, claimed.id, claimed.lease)
+    held = recorder_of(store).record(store, FileRecord(file, row.number, claimed))
     if not held:
         store.shelf.delete([file.key])
     work._still(held)

@@ -86,6 +86,10 @@ class DatabaseAccess(ABC):
         """Waits until this thread may begin a transaction; needed only if all threads share one connection."""
         return nullcontext()
 
+    def writing_in_turn(self) -> AbstractContextManager[Any]:
+        """Waits until this thread may begin a write transaction."""
+        return nullcontext()
+
     def holding_lock(self) -> AbstractContextManager[None]:
         """Context held during a write transaction."""
         return nullcontext()

@@ -33,13 +33,16 @@ class OutputQueries:
         TaskStopped while the task is not completed: an earlier result is outdated as soon as something is redone. With
         ``earlier`` it is returned anyway.
         """
-        row = self._look.row(task_id)
+        return self.result_of(self._look.row(task_id), earlier=earlier)
+
+    def result_of(self, row: TaskRow, *, earlier: bool = False) -> Any:
+        """The same for a task that was just read."""
         last = row.plan.stages[-1]
         while last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
             outputs = [
                 result.output for result in Results(self.store, row.number, last.name, (), *self._look.types(row))
             ]
-            before, row = row, self._look.row(task_id)
+            before, row = row, self._look.row(row.id)
             if is_same(before, row):  # Otherwise items may have been redone between two pages, and be missing or mixed.
                 return outputs
         kept = last_output(self._look, row, earlier=earlier)
@@ -48,7 +51,10 @@ class OutputQueries:
 
     def results(self, task_id: str, stage: str | None = None) -> Results[Any, Any]:
         """The results of an `each` stage, as a lazy, ordered stream; by default of the last one."""
-        row = self._look.row(task_id)
+        return self.results_of(self._look.row(task_id), stage)
+
+    def results_of(self, row: TaskRow, stage: str | None = None) -> Results[Any, Any]:
+        """The same for a task that was just read."""
         each = [planned.name for planned in row.plan.stages if planned.kind is Kind.EACH]
         if stage is None and not each:
             raise BadInput(say("no_many_items", task=row.id))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanfold.engine.credits.price import Asked, with_task_options
+from fanfold.engine.credits.price import AskedPrice, with_task_options
 from fanfold.engine.credits.settling import NewPrice, charge_rerun, charge_retry
 from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.many_items.leftovers import retire
@@ -192,7 +192,7 @@ def rerun(
     row: TaskRow,
     actor: str,
     noted: Noted | None = None,
-    price: Asked | None = None,
+    price: AskedPrice | None = None,
 ) -> None:
     """Start over from the first stage of the current ``pipeline``; all later items are removed. LargeReset as for a retry."""
     plan = _plan_now(pipeline, row)

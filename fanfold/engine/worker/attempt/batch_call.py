@@ -16,7 +16,7 @@ from typing import Any
 
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.engine.worker.attempt.item_list import ItemList
+from fanfold.engine.worker.attempt.fixed_items import FixedItems
 from fanfold.engine.worker.processes.forks import end_copy, in_one_process
 from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, LeaseLost, Permanent
 from fanfold.model.endings import Ending
@@ -111,7 +111,7 @@ class BatchCall:
                 self._ended[call.claimed.id] = call.end(error)
         if self._ended:
             self._given = [call for call in self.parts if call.claimed.id not in self._ended]
-        return ItemList(call.work for call in self._given)
+        return FixedItems(call.work for call in self._given)
 
     def conclude(self, value: Any) -> list[Settlement]:
         """The settlements for the handler's list."""

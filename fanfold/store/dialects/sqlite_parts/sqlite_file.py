@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ class SqliteFile(DatabaseAccess):
         self.synchronous = wishes.synchronous
         self._opened = OpenedFile(self.file)
         self._engines: list[sa.Engine] = []
+        self._writers = threading.Lock()
         _FILES.add(self)
 
     @property
@@ -136,6 +139,20 @@ class SqliteFile(DatabaseAccess):
         for engine in self._engines:
             engine.dispose()
 
+    @contextmanager
+    def writing_in_turn(self) -> Iterator[None]:
+        """Threads of this process wait for each other here: SQLite's own wait sleeps for up to 0.1 s between two looks."""
+        taken = self._writers.acquire(timeout=self.busy_seconds)
+        try:
+            yield  # Otherwise SQLite says that the lock is held.
+        finally:
+            if taken:
+                self._writers.release()
+
+    def begin_anew(self) -> None:
+        """In a forked process: the threads that waited or wrote are not in it."""
+        self._writers = threading.Lock()
+
     def holding_lock(self) -> AbstractContextManager[None]:
         """No garbage collection while all other writers wait."""
         return collecting_later()
@@ -176,6 +193,15 @@ class SqliteFile(DatabaseAccess):
         for place in (self.file, self.file.parent):
             if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise DatabaseProblem(say("read_only_file", where=shown(self.url), place=place), code="read_only")
+
+
+def _begin_anew() -> None:
+    for file in list(_FILES):
+        file.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _persistently(connection: Any, statement: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from fanfold.model.text.sentences import say
 
 
-class ItemList(list[Any]):
+class FixedItems(list[Any]):
     """A list that refuses to be changed; copies of it are ordinary lists."""
 
     def __reduce__(self) -> tuple[Any, ...]:
