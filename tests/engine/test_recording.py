@@ -16,9 +16,9 @@ from tests.waiting import eventually
 
 
 class Turns:
-    """Counts write transactions of a store, holds up the first one, and lets some of them fail."""
+    """Counts write transactions of a store, holds up the first one, and lets the second fail."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, installation: Installation, fail: int = 0) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, installation: Installation, fail: str = "") -> None:
         self.begun = 0
         self.go_on = threading.Event()
         write = installation.store.write
@@ -30,8 +30,10 @@ class Turns:
             self.go_on.wait(60)
             with write() as tx:
                 yield tx
-                if turn == fail:
+                if turn == 2 and fail == "before the commit":
                     raise ff.DatabaseProblem("refused", code="refused")
+            if turn == 2 and fail == "after the commit":
+                raise ff.DatabaseProblem("lost", code="lost")
 
         monkeypatch.setattr(installation.store, "write", counted)
 
@@ -90,15 +92,17 @@ def test_an_attempt_that_lost_its_lease_records_nothing_and_hinders_nobody(
     assert recorded(installation) == {one.file.key for one in some} - {some[2].file.key}
 
 
+@pytest.mark.parametrize("when", ["before the commit", "after the commit"])
 def test_an_error_is_told_to_one_and_the_others_write_again(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     some = records(installation, 4)
-    turns = Turns(monkeypatch, installation, fail=2)
+    turns = Turns(monkeypatch, installation, fail=when)
     told = at_once(installation, turns, some)
     [failed] = [number for number, one in enumerate(told) if isinstance(one, ff.DatabaseProblem)]
     assert [one for one in told if one is True] == [True] * 3
-    assert recorded(installation) == {one.file.key for one in some} - {some[failed].file.key}
+    lost = {some[failed].file.key} if when == "before the commit" else set()
+    assert recorded(installation) == {one.file.key for one in some} - lost
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

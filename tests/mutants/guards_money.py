@@ -14,6 +14,7 @@ SAVING, SOURCES = "fanfold/running/many_files/saving.py", "fanfold/running/many_
 LEDGER, ASKING = "store/test_answers.py", "providers/test_asking.py"
 CONVERT, GENERATIONS = "cli/test_convert.py", "engine/test_generations.py"
 IN_THE_AIR = f"{LEDGER}::test_a_call_in_the_air_is_possibly_paid_when_its_attempt_is_gone"
+LATE = "engine/test_late_usage.py"
 TRIED = f"{ASKING}::test_a_fault_of_the_service_is_tried_again"
 
 MUTANTS = (
@@ -158,6 +159,45 @@ MUTANTS = (
         "results are written by one command at a time",
         Edit(SAVING, "            fcntl.flock(lock, fcntl.LOCK_EX)\n", ""),
         test=f"{CONVERT}::test_commands_at_the_same_time_lose_none_of_each_others_files",
+    ),
+    mutant(
+        "what a handler spends after it was told to stop is counted",
+        Edit(
+            "fanfold/engine/worker/attempt/unstopped.py",
+            "            self._threads.submit(partial(self._count, late))",
+            "            pass",
+        ),
+        test=f"{LATE}::test_a_thread_that_runs_on_is_paid_for",
+    ),
+    mutant(
+        "what a handler spends after it was told to stop is counted once",
+        Edit(
+            "fanfold/engine/worker/attempt/settle_batch.py",
+            "known = tx.calls.own_late([one.claimed.id for one in late])",
+            "known = set[tuple[int, int]]()",
+        ),
+        by="sqlite",
+        test=f"{LATE}::test_it_is_counted_once_although_its_transaction_is_repeated",
+    ),
+    mutant(
+        "a task that a person has paused is not resumed while handlers have used up its budget",
+        Edit(
+            "fanfold/engine/tasks/moving/used_up.py",
+            "row.state not in (TaskState.ACTIVE, TaskState.PAUSED)",
+            "row.state is not TaskState.ACTIVE",
+        ),
+        by="sqlite",
+        test=f"{LATE}::test_a_task_whose_budget_is_used_up_by_it_claims_no_more",
+    ),
+    mutant(
+        "files recorded together by a transaction that failed after its commit are recorded once",
+        Edit(
+            "fanfold/engine/handlers/recording.py",
+            "not (self.doubtful and tx.blobs.find(self.task, self.file.key))",
+            "True",
+        ),
+        by="sqlite",
+        test="engine/test_recording.py::test_an_error_is_told_to_one_and_the_others_write_again",
     ),
     mutant(
         "a discarded result of a handler is no rejected answer",

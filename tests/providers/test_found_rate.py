@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from fanfold.model.money.questions import Question, Usage
@@ -17,6 +18,7 @@ from fanfold.providers.limits.told import told_in
 from fanfold.providers.services.service import Finish, Request, ServiceReply, ServiceTrouble, TroubleKind
 from fanfold.testing.clock import Clock, TurnedLoop
 from tests.ai_server import HiddenLimit
+from tests.databases import SqliteDatabases
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 from tests.providers.test_call_costs import Attempt
@@ -132,12 +134,16 @@ def test_a_hidden_limit_that_is_told_is_nearly_used_up_and_hardly_ever_exceeded(
     assert found.refused < 0.02, found
 
 
-def test_a_hidden_limit_that_is_not_told_is_found_by_trying(sqlite_url: str, tmp_path: Path) -> None:
-    found = Run(sqlite_url, tmp_path / "data", tells=False).last(120)
-    assert found.source == "adaptive"
-    assert 0.4 * PER_MINUTE < found.rate < 2 * PER_MINUTE
-    assert found.used >= 0.85, found
-    assert found.refused < 0.03, found
+def test_a_hidden_limit_that_is_not_told_is_found_by_trying(sqlite_databases: SqliteDatabases, tmp_path: Path) -> None:
+    # Pauses have a random part: one run in fifteen has two refusals so near each other that it stays below 85 % in two minutes.
+    found: list[Found] = []
+    for number in range(5):
+        with sqlite_databases.fresh() as url:
+            found.append(Run(url, tmp_path / f"data-{number}", tells=False).last(120))
+    assert {one.source for one in found} == {"adaptive"}
+    assert 0.4 * PER_MINUTE < median(one.rate for one in found) < 2 * PER_MINUTE, found
+    assert median(one.used for one in found) >= 0.85, found
+    assert max(one.refused for one in found) < 0.03, found
 
 
 def test_a_refusal_closes_the_model_for_all_workers_which_come_back_a_few_at_a_time(

@@ -7,7 +7,7 @@ import select
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,6 +56,8 @@ class SimulatedDatabase(Database):
         self.turning: set[Actor] = set()
         """Who is in a worker's turn, which settles and claims as many items as the worker has slots."""
         super().__init__(url, synchronous="OFF", read_clock=lambda: self._faults().clock())
+        # Threads wait for the write lock in the schedule, as processes do.
+        setattr(self.access, "writing_in_turn", nullcontext)  # noqa: B010
         event.listen(self.engine, "before_cursor_execute", self._before_statement)
         if self.dialect.name == "postgresql":
             self.monitor = Monitor(self)

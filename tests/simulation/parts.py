@@ -9,8 +9,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from tests.simulation.schedule import Actor, ProcessDied, Schedule
+from fanfold.engine.handlers.recording import FileRecorder
+from tests.simulation.schedule import Actor, Process, ProcessDied, Schedule
 
 
 class Stage:
@@ -58,6 +60,21 @@ class Event:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, or for this long."""
         return STAGE.schedule.pause("an event", self.is_set, timeout)
+
+
+class Lock:
+    """Stands for `threading.Lock`: whoever waits for it lets others run."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+
+    def __enter__(self) -> None:
+        if self._is_held:
+            STAGE.schedule.pause("a lock", lambda: not self._is_held)
+        self._is_held = True
+
+    def __exit__(self, *_error: object) -> None:
+        self._is_held = False
 
 
 class Thread:
@@ -150,6 +167,23 @@ class Queue:
         if not self._values:
             STAGE.schedule.pause("a job", lambda: bool(self._values))
         return self._values.popleft()
+
+
+class LocksInTurn:
+    """Stands for the module `threading` where a lock is held during a transaction."""
+
+    Lock = Lock
+
+
+class Recorders:
+    """Stands for the recorders of a process: all processes of a run share one store, but not their threads."""
+
+    def __init__(self) -> None:
+        self._of: WeakKeyDictionary[Process, FileRecorder] = WeakKeyDictionary()
+
+    def __call__(self, _store: object) -> FileRecorder:
+        """The recorder of the process that runs now."""
+        return self._of.setdefault(STAGE.schedule.current.process, FileRecorder())
 
 
 class Executor:

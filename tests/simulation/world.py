@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fanfold.engine.handlers import external_call, streamed_output, work
+from fanfold.engine.handlers import external_call, kept_files, recording, streamed_output, work
 from fanfold.engine.handlers import external_job as external
 from fanfold.engine.tasks.many_items import leftovers
 from fanfold.engine.tasks.many_items import new_items as split_items
@@ -31,7 +31,7 @@ from fanfold.engine.worker import database_thread, large_moves, shortages, stop_
 from fanfold.engine.worker import log_throttle as repeats
 from fanfold.engine.worker import loop as worker
 from fanfold.engine.worker import worker_stats as tally
-from fanfold.engine.worker.attempt import attempts, call, settle_batch, threads, waiting_items
+from fanfold.engine.worker.attempt import attempts, call, settle_batch, threads, unstopped, waiting_items
 from fanfold.engine.worker.attempt import time_limit as timing
 from fanfold.engine.worker.beside import heartbeat as pulse
 from fanfold.engine.worker.beside import restart as restarting
@@ -65,7 +65,7 @@ from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.hooked import DELAYS, HookWatch, Receiver, add_webhooks, deliveries_of
 from tests.simulation.leftovers import move_in
 from tests.simulation.limited import LimitedService
-from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
+from tests.simulation.parts import STAGE, Asyncio, Executor, LocksInTurn, NoWatchdog, Queue, Recorders, Threading, Time
 from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Habits, Shape, Together, made, plain_item
 from tests.simulation.purse import Purse, is_stopped_by_budget, raise_budget
@@ -163,6 +163,7 @@ CLOCKED = (
         tally,
         repeats,
         threads,
+        unstopped,
         streamed_output,
         work,
         tick,
@@ -625,6 +626,8 @@ def on_stage() -> Iterator[None]:
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
         *((module, "threading", Threading) for module in (external_call, pulse, services, restarting, threads, tick)),
+        (recording, "threading", LocksInTurn),
+        (kept_files, "recorder_of", Recorders()),
         (worker, "asyncio", Asyncio()),
         (database_thread, "datetime", Moments),
         (database_thread, "ThreadPoolExecutor", Executor),

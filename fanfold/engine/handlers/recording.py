@@ -31,11 +31,13 @@ class FileRecord:
     claimed: Claimed
     held: bool | None = None
     """Whether the lease was held, and so the file is recorded; None until that is decided."""
+    doubtful: bool = False
+    """Whether an earlier transaction with it failed, perhaps after its commit."""
 
     def write(self, tx: Transaction) -> bool:
         """Record it, unless the lease is lost."""
         held = tx.settling.holds(self.claimed.id, self.claimed.lease)
-        if held:
+        if held and not (self.doubtful and tx.blobs.find(self.task, self.file.key)):
             tx.blobs.add(self.file.key, self.task, self.file.name, self.file.size, self.claimed.id, self.claimed.lease)
         return held
 
@@ -68,6 +70,8 @@ class FileRecorder:
                 held = [one.write(tx) for one in some]
         except BaseException:
             # The others write their own, and get their own error.
+            for one in others:
+                one.doubtful = True
             with self._guard:
                 self._waiting = [*others, *self._waiting]
             raise

@@ -44,6 +44,16 @@ def added(before: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
+def grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What was used since an earlier usage of the same attempt; values that are no amounts are left out."""
+    found: dict[str, Any] = {}
+    for name, value in after.items():
+        one, other = _number(before.get(name, 0)), _number(value)
+        if one is not None and other is not None and (more := _fitting(name, other - one)):
+            found[name] = more
+    return found
+
+
 def _sum(before: Any, value: Any) -> float | int | None:
     one, other = _number(before), _number(value)
     return None if one is None or other is None else one + other

@@ -30,13 +30,16 @@ OWN_COSTS = ("budget_spent_own", "budget_shared_spent_own")
 
 
 def close_task(store: Store, number: int) -> None:
-    """Let nobody claim more items of a task, unless its budget was raised meanwhile."""
+    """Let nobody claim more items of a task, unless its budget was raised meanwhile.
+
+    A task that a person has paused is closed too: what was running then may have used up the budget.
+    """
     store.transact(partial(_close, number=number))
 
 
 def _close(tx: Transaction, number: int) -> None:
     row = tx.tasks.lock(number)
-    if row is None or row.state is not TaskState.ACTIVE or row.is_closed or row.ending is not None:
+    if row is None or row.state not in (TaskState.ACTIVE, TaskState.PAUSED) or row.is_closed or row.ending is not None:
         return
     if not row.plan.stage(row.stage).spends:  # Another worker may have moved the task on since the cost was settled.
         return
@@ -69,12 +72,12 @@ def pause_closed(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str
 
 
 def refuse_resume(tx: Transaction, row: TaskRow) -> None:
-    """IllegalMove if a task was paused for costs of its handlers and the budget is still used up.
+    """IllegalMove if costs of its handlers have used up a task's budget and it is not raised.
 
     Each resume would begin, and pay for, as many items as there are slots before the task is paused again. Calls of models need
     no such check: none is sent without room in the budget, and cached answers cost nothing.
     """
-    if not isinstance(row.reason, Sentence) or row.reason.code not in OWN_COSTS:
+    if not row.is_closed and not (isinstance(row.reason, Sentence) and row.reason.code in OWN_COSTS):
         return
     budget = used_up_budget(tx, row.number, row.owner)
     if budget is not None:

@@ -103,7 +103,7 @@ def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> Sentence:
     """Why the verb applies to none of the jobs, and what to do instead."""
     if any(job.state is JobState.INTENDED for job in jobs):
         return say("external_starting", task=row.id)
-    if ended := [job.item for job in jobs if job.ended and job.state is not JobState.OVER]:
+    if ended := [job.item for job in jobs if job.ended and job.state is JobState.UNKNOWN]:
         return say("external_item_ended", task=row.id, keys=ended, key=ended[0])
     if wish.verb == "check":
         return say("no_external_to_check", task=row.id)

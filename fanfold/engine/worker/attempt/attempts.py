@@ -268,6 +268,7 @@ class Attempts:
         """Collect the settlements of a call that has ended; with a lost lease there is nothing to settle."""
         if attempt.over:
             self._caller.unstopped.clear(attempt.call)
+            self._caller.unstopped.count_late(attempt.call)
             if not task.cancelled():
                 task.exception()  # An abandoned coroutine has ended after all. Retrieve its exception, or Python warns.
             return
@@ -290,6 +291,7 @@ class Attempts:
         if settled:
             is_paid = bool([part for part in parts if part.work.usage is not None])
             self.times.add((call.row.pipeline, call.stage.name), ended_at - attempt.started_at, is_paid=is_paid)
+        self._caller.unstopped.collected(call)
         self.on_free()
         self.wake()
 
@@ -303,9 +305,11 @@ class Attempts:
             self._suspects.discard(item)
         if settlement is None or not holds_lease:
             if part.work.usage is not None:
-                self._settled.append(part.release()._replace(ending=Ending.LOST))
+                lost = part.release()._replace(ending=Ending.LOST)
+                part.counted = lost.usage
+                self._settled.append(lost)
             return None
-        ending = settlement.ending
+        ending, part.counted = settlement.ending, settlement.usage
         if ending is not Ending.FINISH or log.isEnabledFor(logging.DEBUG):
             self._say(part, settlement)
         self.endings[ending] += 1

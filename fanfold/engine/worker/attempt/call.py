@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -43,7 +44,7 @@ from fanfold.errors import (
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed, Later
 from fanfold.model.money.batch import AwaitBatch
-from fanfold.model.money.usage import kept
+from fanfold.model.money.usage import grown, kept
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind, PlannedStage
 from fanfold.model.task import TaskRow
@@ -60,6 +61,8 @@ class Call:
 
     outcomes: Sequence[Settlement] = ()
     """How it ended in its thread or child, known even while the loop is blocked."""
+    counted: str | None = None
+    """The usage that was counted when the attempt ended; its handler may run on and use more."""
 
     def __init__(
         self,
@@ -299,6 +302,13 @@ class Call:
     def release(self, pause: str | None = None, out_of_time: OutOfTime | None = None) -> Settlement:
         """Hand the item back without a failure counted. What the attempt has spent still counts."""
         return Settlement(self.claimed, Ending.RELEASE, pause=pause, out_of_time=out_of_time, **self._cost())
+
+    def late(self) -> Settlement | None:
+        """What the handler has used since its attempt ended; None if nothing."""
+        usage = grown(json.loads(self.counted or "{}"), kept(self.work.usage or {})[0])
+        if not usage:
+            return None
+        return self.release()._replace(ending=Ending.LOST, usage=serial.dump(usage, "The usage"))
 
     def _cost(self) -> dict[str, Any]:
         usage = None if self.work.usage is None else serial.dump(kept(self.work.usage)[0], "The usage")

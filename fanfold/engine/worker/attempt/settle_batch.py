@@ -15,7 +15,7 @@ from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.money.usage import ledger
 from fanfold.model.text.sentences import say
-from fanfold.store.rows.money.answers import OWN, TAKEN
+from fanfold.store.rows.money.answers import LATE, OWN, TAKEN
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0
@@ -92,9 +92,19 @@ def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> list[Settlement
         return []
     known = tx.calls.own([item for item, _ in spent])
     new = [one for pair, one in spent.items() if pair not in known]
-    rows = [_own_call(one, Ending.LOST) for one in new]
-    tx.calls.add([row for row in rows if row is not None])
+    tx.calls.add([row for one in new if (row := _own_call(one, Ending.LOST))])
     return new
+
+
+def count_late(tx: Transaction, late: Sequence[Settlement]) -> set[int]:
+    """Count what handlers have used after they were told to stop, once for each attempt.
+
+    Returns the tasks whose budget is used up by it.
+    """
+    known = tx.calls.own_late([one.claimed.id for one in late])
+    new = [one for one in late if (one.claimed.id, one.claimed.lease) not in known]
+    tx.calls.add([row | {"outcome": LATE} for one in new if (row := _own_call(one, Ending.LOST))])
+    return charge(tx, new)
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fanfold.engine.tasks.moving.used_up import close_task
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.settle_batch import count_late
 from fanfold.engine.worker.attempt.threads import Threads
 from fanfold.errors import FanfoldError
 from fanfold.store.store import Store, Transaction
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("fanfold.worker")
 DEAF_SECONDS = 5.0
 """How long a handler may take to end after it was told to."""
+PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Seconds between tries to record what such a handler has used, if the database is away."""
 
 
 class UnstoppedHandlers:
@@ -37,6 +43,8 @@ class UnstoppedHandlers:
         """The worker's id at the time and the call, by the identity of the call."""
         self._unwanted_since: dict[int, float] = {}
         self._watched: set[Future[Any]] = set()
+        self._futures: dict[int, Future[Any]] = {}
+        """The threads of calls that were told to stop and whose usage is not collected yet, by the identity of the call."""
 
     @property
     def any_runs(self) -> bool:
@@ -45,6 +53,7 @@ class UnstoppedHandlers:
 
     def watch(self, call: AnyCall, future: Future[Any]) -> None:
         """Note the handler of a thread if it has not ended in time, and that it has, once it has."""
+        self._futures[id(call)] = future
         self._watched.add(future)
         future.add_done_callback(self._watched.discard)
         asyncio.get_running_loop().call_later(DEAF_SECONDS, self._look, call, future)
@@ -82,6 +91,32 @@ class UnstoppedHandlers:
                 tx.unstopped.clear(worker, part.claimed)
 
         self._write(write)
+
+    def collected(self, call: AnyCall) -> None:
+        """The attempt is settled with what it has used so far. Its handler may still run in a thread, and use more."""
+        if (future := self._futures.pop(id(call), None)) is not None:
+            future.add_done_callback(lambda _: self.count_late(call))
+
+    def count_late(self, call: AnyCall) -> None:
+        """Count what the handler has used since it was told to stop, now that it has ended."""
+        if late := [settlement for part in call.parts if (settlement := part.late()) is not None]:
+            self._threads.submit(partial(self._count, late))
+
+    def _count(self, late: Sequence[Settlement]) -> None:
+        for pause in (*PAUSES, None):
+            try:
+                for task in sorted(self._store.transact(partial(count_late, late=late))):
+                    close_task(self._store, task)
+                return
+            except FanfoldError as problem:
+                if pause is None:
+                    spent = "; ".join(f"{one.claimed.stage} {one.claimed.key}: {one.usage}" for one in late)
+                    log.error(
+                        "[%s] Could not record what was used after a stop: %s (%s)", self.worker(), spent, problem
+                    )
+                    return
+                log.info("[%s] Could not record what was used after a stop yet: %s", self.worker(), problem)
+            time.sleep(pause)
 
     def look_while_blocked(self, running: Iterable[RunningAttempt], held: dict[int, tuple[int, bool]]) -> None:
         """Note unwanted handlers that the event loop has not been able to cancel; from the heartbeat's thread."""

@@ -25,6 +25,8 @@ TAKEN = "taken"
 """Outcome of a call whose answer was good."""
 OWN = "own"
 """Provider name for usage that handlers report themselves."""
+LATE = "late"
+"""Outcome of what a handler used after it was told to stop."""
 ASKED = "asked"
 """Outcome of a call that was sent and has no answer yet: it is in flight, or its process died."""
 NO_ANSWER = "no answer"
@@ -166,8 +168,15 @@ class Calls:
         return len(kept) == len(rows)
 
     def own(self, ids: Sequence[int]) -> set[tuple[int, int]]:
-        """The attempts at these items, as (item, lease), whose handlers have reported usage themselves."""
-        mine = sa.select(calls.c.item, calls.c.lease).where(calls.c.item.in_(ids), calls.c.provider == OWN)
+        """The attempts at these items, as (item, lease), whose own usage is counted as it was when they ended."""
+        return self._own(ids, calls.c.outcome != LATE)
+
+    def own_late(self, ids: Sequence[int]) -> set[tuple[int, int]]:
+        """The same for what handlers used after they were told to stop."""
+        return self._own(ids, calls.c.outcome == LATE)
+
+    def _own(self, ids: Sequence[int], those: sa.ColumnElement[bool]) -> set[tuple[int, int]]:
+        mine = sa.select(calls.c.item, calls.c.lease).where(calls.c.item.in_(ids), calls.c.provider == OWN, those)
         return {(row.item, row.lease) for row in self.connection.execute(mine)}
 
     def begin(self, row: Row) -> int | None:
