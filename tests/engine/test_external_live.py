@@ -146,13 +146,13 @@ def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
     # On a busy machine a tick may hardly run; hand-backs are not the subject here.
     settings = replace(live.settings, hand_back_limit=10_000)
 
-    def loop() -> None:
-        store = Store.open(settings)
+    def loop(store: Store) -> None:
         while not over.is_set():
             tick(store, live.pipelines, seconds=0.6, concurrency=4)
-        store.close()
 
-    threads = [threading.Thread(target=loop) for _ in range(4)]
+    before = set(threading.enumerate())
+    stores = [Store.open(settings) for _ in range(4)]
+    threads = [threading.Thread(target=loop, args=(store,)) for store in stores]
     for thread in threads:
         thread.start()
     try:
@@ -161,6 +161,10 @@ def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
         over.set()
         for thread in threads:
             thread.join(60)
+        # A start that a tick did not wait for says what became of its job, on the connections of its tick.
+        eventually(lambda: set(threading.enumerate()) <= before)
+        for store in stores:
+            store.close()
     assert service.doubles == {}
     assert len(service.starts) == 12
 
