@@ -23,8 +23,8 @@ import sqlalchemy as sa
 import fanfold as ff
 from fanfold.model.money.questions import Question, Usage
 from fanfold.providers.configuration import Provider
-from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
+from fanfold.providers.question_asker import QuestionAsker
 from fanfold.providers.services.service import Finish, Request, ServiceReply
 from fanfold.settings import Settings
 from fanfold.store.store import Store
@@ -47,7 +47,7 @@ NUMBERS = count()
 
 @asking.each
 async def ask(item: ff.ItemWork) -> str:
-    """Never called: the desk is asked directly."""
+    """Never called: the asker is asked directly."""
     return ""
 
 
@@ -113,7 +113,7 @@ def show(name: str, url: str, folder: Path, calls: int) -> None:
 
 
 def measure(store: Store, calls: int, *, is_on: bool) -> Measured:
-    """One round of calls of one task, with a new desk."""
+    """One round of calls of one task, with a new asker."""
     statements: list[str] = []
 
     def note(*event: Any) -> None:
@@ -140,19 +140,19 @@ def _items(store: Store, task: int) -> Any:
 
 
 async def _ask_all(store: Store, attempt: Attempt, calls: int, is_on: bool) -> None:
-    desk = Desk(store, {"fake": PROVIDER}, PROVIDER, connect=lambda _: AtOnce())
+    asker = QuestionAsker(store, {"fake": PROVIDER}, PROVIDER, connect=lambda _: AtOnce())
     if not is_on:
-        desk.limits.place = _no_limits  # type: ignore[method-assign, assignment]
+        asker.limits.place = _no_limits  # type: ignore[method-assign, assignment]
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one() -> None:
         async with places:
             question = Question(f"question {next(NUMBERS)}", (), None, ("fake:m",), None, {})
             inquiry = Inquiry(attempt, question, PROVIDER, "m")
-            await desk.answer(desk.rate_limit(PROVIDER, "m"), inquiry, {})
+            await asker.answer(asker.rate_limit(PROVIDER, "m"), inquiry, {})
 
     await asyncio.gather(*(one() for _ in range(calls)))
-    await desk.close()
+    await asker.close()
 
 
 @asynccontextmanager

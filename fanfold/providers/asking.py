@@ -14,8 +14,8 @@ from fanfold.model.text.sentences import say
 from fanfold.providers.batches.question_lane import batched_answer, goes_into_batch
 from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
 from fanfold.providers.costs.estimating import UNKNOWN, estimate, extrapolated
-from fanfold.providers.desk import Desk, desk
 from fanfold.providers.inquiry import Inquiry
+from fanfold.providers.question_asker import QuestionAsker, asker_here
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
 from fanfold.providers.services.service import Request, ServiceReply, ServiceTrouble, TroubleKind, connect, objection
 from fanfold.store.rows.money.answers import AGAIN as ASKED_AGAIN
@@ -43,7 +43,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     Bad answers of earlier attempts at the item are not paid for again: this attempt continues after them.
     """
     try:
-        here = await desk(store)
+        here = await asker_here(store)
     except BadInput as problem:
         raise PauseTask(say("then_resume", why=problem.message)) from None
     tried: list[str] = []
@@ -75,7 +75,7 @@ def _purpose(asking: Asking, *, is_first: bool) -> str | None:
     return RETRY if asking.failures else None
 
 
-def _source(entry: str, here: Desk) -> str:
+def _source(entry: str, here: QuestionAsker) -> str:
     """`provider:model` of a chain entry; empty if there is none."""
     try:
         provider, model = here.choose(entry)
@@ -84,7 +84,7 @@ def _source(entry: str, here: Desk) -> str:
     return f"{provider.name}:{model}"
 
 
-def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
+def _chosen(entry: str, here: QuestionAsker) -> tuple[Provider, str]:
     try:
         provider, model = here.choose(entry)
     except BadInput as problem:
@@ -94,7 +94,7 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
     return provider, model
 
 
-async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, tried: list[str]) -> Answer:
+async def _asked_twice(here: QuestionAsker, rate_limit: RateLimit, inquiry: Inquiry, tried: list[str]) -> Answer:
     """The answer to the question; if it is bad, the answer to the same question with changed parameters."""
     changes: dict[str, Any] = {}
     for last in (False, True):
@@ -112,7 +112,9 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
     raise AssertionError("the second time ends in an answer or an error")
 
 
-async def _batched(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
+async def _batched(
+    here: QuestionAsker, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]
+) -> Answer | None:
     """The answer from a batch, or None if the question is to be asked live. Refusals count like those of live questions."""
     try:
         return await batched_answer(here, inquiry, changes)

@@ -17,7 +17,7 @@ from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.item import Claimed
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
-from fanfold.providers.desk import Desk, make_desks
+from fanfold.providers.question_asker import QuestionAsker, make_askers
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.store import Store, Transaction
@@ -85,7 +85,7 @@ class SteppedWorker:
         self.claimer = SteppedClaimer(store, pipelines, clock)
         self.crashed_at = 0.0
         self._clock = clock
-        make_desks(store, lambda store: Desk(store, scripted_providers(), TEST_PROVIDER, script.connect))
+        make_askers(store, lambda store: QuestionAsker(store, scripted_providers(), TEST_PROVIDER, script.connect))
         self._loop: TurnedLoop | None = None
         self._unsettled: list[Settlement] = []
         self.beat()

@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 ANSWERS = "fanfold/store/rows/money/answers.py"
 RESERVING = "fanfold/store/rows/money/answer_statements.py"
-DESK = "fanfold/providers/desk.py"
+ASKER = "fanfold/providers/question_asker.py"
 FLIGHTS = "fanfold/providers/flights.py"
 ATTEMPTS = "fanfold/engine/worker/attempt/attempts.py"
 CHILDREN = "fanfold/engine/worker/processes/children.py"
@@ -65,7 +65,7 @@ MUTANTS = (
     mutant(
         "an answer is kept even if the lease is lost",
         Edit(
-            DESK,
+            ASKER,
             "                tx.answers.keep(key, for_cache(answer))",
             "                if tx.settling.holds(inquiry.asking.item, inquiry.asking.lease):\n"
             "                    tx.answers.keep(key, for_cache(answer))",

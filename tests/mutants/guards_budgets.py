@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ROWS, CALLS, DESK = (
+ROWS, CALLS, ASKER = (
     "fanfold/store/rows/money/budgets.py",
     "fanfold/providers/costs/call_budget.py",
-    "fanfold/providers/desk.py",
+    "fanfold/providers/question_asker.py",
 )
 STEERING, TURN = "fanfold/engine/tasks/steering/set_budget.py", "fanfold/engine/worker/turn.py"
 STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     mutant(
         "a refused call gives its reservation back",
-        Edit(DESK, "self.budget.release(tx, begun.plan)", "pass"),
+        Edit(ASKER, "self.budget.release(tx, begun.plan)", "pass"),
         by="sqlite",
         test=f"{LIVE}::test_what_was_refused_is_released",
     ),

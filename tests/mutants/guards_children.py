@@ -9,7 +9,7 @@ CHILD, CHILDREN = "fanfold/engine/worker/processes/child.py", "fanfold/engine/wo
 CALLING = "fanfold/engine/worker/attempt/call.py"
 TIMING = "fanfold/engine/worker/attempt/time_limit.py"
 MEMORY = "fanfold/engine/worker/processes/memory_use.py"
-WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/pages/windows.py", "fanfold/engine/worker/processes/surroundings.py"
+WINDOWS, PROCESS_STATE = "fanfold/apps/pdf/pages/windows.py", "fanfold/engine/worker/processes/process_state.py"
 START, TAKEN = "engine/test_child_start.py", "engine/test_child_memory.py"
 FORKS, UNGUARDED, UNRULY = "engine/test_forks.py", "engine/test_unguarded.py", "engine/test_unruly.py"
 LEFT = f"{FORKS}::test_what_an_isolated_handler_leaves_running_ends_with_its_item"
@@ -156,7 +156,7 @@ MUTANTS = (
     mutant(
         "what a handler leaves running ends with its item",
         Edit(
-            SURROUNDINGS,
+            PROCESS_STATE,
             "        return not (any_left() or self._has_less())\n",
             "        return not self._has_less()\n",
         ),
@@ -194,17 +194,17 @@ MUTANTS = (
     ),
     mutant(
         "the working folder of a child is put back",
-        Edit(SURROUNDINGS, "                os.chdir(self._folder)\n", "                pass\n"),
+        Edit(PROCESS_STATE, "                os.chdir(self._folder)\n", "                pass\n"),
         test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[folder]",
     ),
     mutant(
         "signal handlers of a child are put back",
-        Edit(SURROUNDINGS, "                signal.signal(number, handler)\n", "                pass\n"),
+        Edit(PROCESS_STATE, "                signal.signal(number, handler)\n", "                pass\n"),
         test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[signals]",
     ),
     mutant(
         "a child with other streams or lower limits is replaced",
-        Edit(SURROUNDINGS, "        return not (any_left() or self._has_less())\n", "        return not any_left()\n"),
+        Edit(PROCESS_STATE, "        return not (any_left() or self._has_less())\n", "        return not any_left()\n"),
         test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[limits]",
     ),
     mutant(

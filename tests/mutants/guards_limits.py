@@ -7,8 +7,8 @@ from tests.mutants.mutant import Edit, mutant
 STATEMENTS, LEASE = "fanfold/store/rows/money/rate_limit_statements.py", "fanfold/providers/limits/lease.py"
 LIMIT_ROWS, FOUND = "fanfold/store/rows/money/rate_limits.py", "providers/test_found_rate.py::"
 BLOCKS, CALLS = "fanfold/providers/limits/blocks.py", "fanfold/providers/limits/calls.py"
-DESK, ASKING, SERVICES = (
-    "fanfold/providers/desk.py",
+ASKER, ASKING, SERVICES = (
+    "fanfold/providers/question_asker.py",
     "fanfold/providers/asking.py",
     "fanfold/providers/services/service.py",
 )
@@ -102,7 +102,7 @@ MUTANTS = (
     mutant(
         "a repeated call has the key of the lost one",
         Edit(
-            DESK,
+            ASKER,
             "{inquiry.provider.idempotency_header: key}",
             "{inquiry.provider.idempotency_header: uuid.uuid4().hex}",
         ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ANSWERS, DESK, RATE_LIMIT = (
+ANSWERS, ASKER, RATE_LIMIT = (
     "fanfold/store/rows/money/answers.py",
-    "fanfold/providers/desk.py",
+    "fanfold/providers/question_asker.py",
     "fanfold/providers/rate_limit.py",
 )
 KEYS, USAGE = "fanfold/model/values/idempotency.py", "fanfold/engine/worker/attempt/call.py"
@@ -21,7 +21,7 @@ MUTANTS = (
     mutant(
         "a call is noted before it is sent",
         Edit(
-            DESK,
+            ASKER,
             "call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None) | plan.noted)",
             "call = None",
         ),
@@ -49,12 +49,12 @@ MUTANTS = (
     ),
     mutant(
         "a call without an answer is possibly paid",
-        Edit(DESK, "            if trouble.unknown:\n", "            if False:\n"),
+        Edit(ASKER, "            if trouble.unknown:\n", "            if False:\n"),
         test=f"{TRIED}[drop]",
     ),
     mutant(
         "a refused call was not paid for",
-        Edit(DESK, "            if trouble.unknown:\n", "            if True:\n"),
+        Edit(ASKER, "            if trouble.unknown:\n", "            if True:\n"),
         test=f"{TRIED}[500]",
     ),
     mutant(

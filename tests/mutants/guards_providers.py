@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, Mutant, mutant
 
 SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
-DESK, RATE_LIMIT, SERVICES = (
-    "fanfold/providers/desk.py",
+ASKER, RATE_LIMIT, SERVICES = (
+    "fanfold/providers/question_asker.py",
     "fanfold/providers/rate_limit.py",
     "fanfold/providers/services/service.py",
 )
@@ -44,7 +44,7 @@ LANE_MUTANTS = (
     ),
     mutant(
         "the rate limit stays closed for as long as Retry-After says",
-        Edit(DESK, "rate_limit.limited(trouble.after, begun_at)", "rate_limit.limited(None, begun_at)"),
+        Edit(ASKER, "rate_limit.limited(trouble.after, begun_at)", "rate_limit.limited(None, begun_at)"),
         test=WAITS,
     ),
     mutant(
@@ -142,7 +142,7 @@ ANSWER_MUTANTS = (
     mutant(
         "a bad answer is not cached",
         Edit(
-            DESK,
+            ASKER,
             "        except BadAnswer as bad:\n"
             "            outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code\n"
             "            row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)\n"
@@ -155,12 +155,12 @@ ANSWER_MUTANTS = (
     ),
     mutant(
         "a cached answer is checked by the attempt that uses it",
-        Edit(DESK, "        if inquiry.question.check is not None:\n", "        if False:\n"),
+        Edit(ASKER, "        if inquiry.question.check is not None:\n", "        if False:\n"),
         test=f"{ASKED}test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again",
     ),
     mutant(
         "a bad answer is in the ledger under its question",
-        Edit(DESK, "_row(inquiry, key, outcome, reply.usage", "_row(inquiry, None, outcome, reply.usage"),
+        Edit(ASKER, "_row(inquiry, key, outcome, reply.usage", "_row(inquiry, None, outcome, reply.usage"),
         test=f"{BAD}test_a_bad_answer_before_a_wait_is_not_paid_for_again",
     ),
     mutant(
@@ -180,12 +180,12 @@ ANSWER_MUTANTS = (
     ),
     mutant(
         "an attempt that waited for another worker's call does not repeat it if the answer was bad",
-        Edit(DESK, "inquiry.asking.first_lease, key) is None:", "inquiry.asking.first_lease, key) is None or True:"),
+        Edit(ASKER, "inquiry.asking.first_lease, key) is None:", "inquiry.asking.first_lease, key) is None or True:"),
         test=f"{BAD}test_two_workers_with_one_item_pay_for_its_bad_answer_once",
     ),
     mutant(
         "a check's code for a bad answer is not a word of the ledger",
-        Edit(DESK, "outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
+        Edit(ASKER, "outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
         test=f"{BAD}test_a_check_can_call_what_is_bad_as_it_likes",
     ),
     mutant(
@@ -213,7 +213,7 @@ LEDGER_MUTANTS = (
     mutant(
         "a bad answer is accounted for",
         Edit(
-            DESK,
+            ASKER,
             "            await self._persistently(self._settle, begun, row)\n",
             "",
         ),
@@ -231,7 +231,7 @@ LEDGER_MUTANTS = (
     mutant(
         "a call is one row of the ledger",
         Edit(
-            DESK,
+            ASKER,
             "tx.calls.settle(begun.call, row):\n                tx.answers.keep",
             "tx.calls.settle(begun.call, row) and tx.calls.add([row]):\n                tx.answers.keep",
         ),

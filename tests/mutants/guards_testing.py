@@ -44,7 +44,7 @@ MUTANTS = (
     ),
     mutant(
         "a plain handler of a test asks only the script",
-        Edit("fanfold/providers/desk.py", "_makers.get(store, Desk)(store)", "Desk(store)"),
+        Edit("fanfold/providers/question_asker.py", "_makers.get(store, QuestionAsker)(store)", "QuestionAsker(store)"),
         test="testing/test_answers.py::test_a_plain_handler_that_asks_in_a_loop_of_its_own_gets_scripted_answers",
     ),
     mutant(

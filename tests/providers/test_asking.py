@@ -106,7 +106,7 @@ def test_too_many_requests_do_not_use_up_retries(live: Live, ai: AIServer) -> No
 
 def test_a_short_wait_is_not_even_a_retry(sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 60.0)
-    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 60.0)
+    monkeypatch.setattr("fanfold.providers.question_asker.PATIENCE", 60.0)
     ai.next(*[too_many_requests(0.05)] * 3)
     assert run(sqlite_live, asking(retry=ff.Retry(limit=0)), ["one"]).retries == 0
 
@@ -115,7 +115,7 @@ def test_a_long_wait_gives_the_place_to_others_and_is_not_counted(
     sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
-    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.question_asker.PATIENCE", 0.01)
     ai.next(too_many_requests(0.5))
     task = run(sqlite_live, asking(retry=ff.Retry(limit=0)), ["one"])
     [item] = sqlite_live.client.items(task.id)
@@ -304,9 +304,9 @@ def test_only_so_many_calls_are_made_at_a_time(
 
 
 def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two event loops have two desks, like two processes. They share only the database."""
+    """Two event loops have two askers, like two processes. They share only the database."""
     ai.always(slow(0.3))
-    monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.02)
+    monkeypatch.setattr("fanfold.providers.question_asker.OTHERS_SECONDS", 0.02)
     pipeline = live.know(asking())
     tasks = [live.client.submit(pipeline, items=["same"]) for _ in range(4)]
     with live.working(concurrency=2), live.working(concurrency=2):
@@ -329,7 +329,7 @@ def test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
-    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.question_asker.PATIENCE", 0.01)
     waits = iter([True, True, True])
 
     def answer(call: Call) -> Reply:

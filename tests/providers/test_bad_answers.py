@@ -27,7 +27,7 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls do not wait inside their item: every wait hands the item back."""
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
-    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.question_asker.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.asking.SPREAD_SECONDS", 0.05)
 
 
@@ -109,7 +109,7 @@ def test_another_task_with_the_same_question_asks_for_itself_after_bad_answers(l
 
 
 def test_another_worker_goes_on_behind_the_bad_answer(live: Live, ai: AIServer) -> None:
-    """The first worker stops after the bad answer, before the second one. The next has its own event loop and desk."""
+    """The first worker stops after the bad answer, before the second one. The next has its own event loop and asker."""
     ai.next("refusal", "held")
     ai.answer("fine")
     task = live.client.submit(live.know(batch(handler=ask)), items=["one"])
@@ -141,7 +141,7 @@ def test_two_workers_with_one_item_pay_for_its_bad_answer_once(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second worker waits for the first one's question, and must not ask it again if the answer was bad."""
-    monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.01)
+    monkeypatch.setattr("fanfold.providers.question_asker.OTHERS_SECONDS", 0.01)
     ai.next(lambda good: Reply(text="", held=True))
     ai.answer("fine")
     task = live.client.submit(live.know(batch(handler=ask)), items=["one"])

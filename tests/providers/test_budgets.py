@@ -12,7 +12,7 @@ import fanfold as ff
 from fanfold.model.money.amounts import dollars
 from fanfold.model.text.sentences import Sentence
 from fanfold.providers.costs.call_budget import CallBudget, CallPlan
-from fanfold.providers.desk import Desk
+from fanfold.providers.question_asker import QuestionAsker
 from tests.ai_protocol import Call, Reply
 from tests.ai_server import AIServer
 from tests.engine.live import Live, Switch
@@ -334,7 +334,7 @@ def test_a_lost_call_repeated_under_its_key_gives_its_reservation_back(
     ai.answer(priced(0))
     ai.next("reset")
     if died:
-        monkeypatch.setattr(Desk, "_give_up", lambda here, key, *_: forget_question(here, key))
+        monkeypatch.setattr(QuestionAsker, "_give_up", lambda here, key, *_: forget_question(here, key))
     pipeline = live.know(asking(retry=ff.Retry(limit=2, first=0.01)))
     task = live.client.submit(pipeline, items=[1], budget=10.0)
     with live.working():
@@ -345,7 +345,7 @@ def test_a_lost_call_repeated_under_its_key_gives_its_reservation_back(
     assert (budget.spent, budget.reserved, budget.unknown) == (1.0, 0.0, 0.0)
 
 
-def forget_question(here: Desk, key: str) -> None:
+def forget_question(here: QuestionAsker, key: str) -> None:
     """Leave the state that a dead worker leaves: the question is free to be asked, and its call is in the ledger."""
     with here.store.write() as tx:
         tx.answers.give_up(key, here.asker)

@@ -16,8 +16,8 @@ from fanfold.engine.handlers.stop import NoClock
 from fanfold.engine.tasks.steering.set_budget import is_outdated
 from fanfold.model.money.questions import AttemptClock, Question, Usage
 from fanfold.model.text.sentences import say
-from fanfold.providers.desk import BegunCall, Desk, _row
 from fanfold.providers.inquiry import Inquiry
+from fanfold.providers.question_asker import BegunCall, QuestionAsker, _row
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -90,15 +90,15 @@ def test_what_a_paused_task_asks_later_is_no_retry_and_its_own_answers_save_noth
     )
 
 
-async def made(live: Live) -> Desk:
-    """Make a desk inside an event loop, which it needs."""
-    return Desk(live.store)
+async def made(live: Live) -> QuestionAsker:
+    """Make an asker inside an event loop, which it needs."""
+    return QuestionAsker(live.store)
 
 
 def test_a_budget_costs_two_statements_per_call_and_none_without_one(live: Live, ai: AIServer) -> None:
     live.know(asking())
     statements: Counter[str] = Counter()
-    desk = asyncio.run(made(live))
+    asker = asyncio.run(made(live))
 
     def count(*given: Any) -> None:
         statements[given[2].partition(" ")[0]] += 1
@@ -111,12 +111,12 @@ def test_a_budget_costs_two_statements_per_call_and_none_without_one(live: Live,
         for number in range(200):
             if number == 100:
                 statements.clear()
-            inquiry = Inquiry(asking_of, Question(f"{task.id} {number}"), desk.providers["fake"], "fake-large")
+            inquiry = Inquiry(asking_of, Question(f"{task.id} {number}"), asker.providers["fake"], "fake-large")
             key = inquiry.key({})
-            begun = desk._begin(key, inquiry, {})
+            begun = asker._begin(key, inquiry, {})
             assert isinstance(begun, BegunCall)
             row = _row(inquiry, key, "taken", Usage(1000, 0, 0, 1.0), 0.1, None)
-            desk._keep(begun, row, key, ff.Answer("yes", "fake", "fake-large"))
+            asker._keep(begun, row, key, ff.Answer("yes", "fake", "fake-large"))
         return statements.total()
 
     sa.event.listen(sa.Engine, "before_cursor_execute", count)

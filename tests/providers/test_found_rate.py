@@ -1,6 +1,6 @@
 """Hidden limits are found and nearly used up, and a refusal stops all workers. The clock is manual, so load does not matter.
 
-Four desks ask at the same time, each like a worker: with its own queue and its own leases, on the same database.
+Four askers ask at the same time, each like a worker: with its own queue and its own leases, on the same database.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from typing import Any
 
 from fanfold.model.money.questions import Question, Usage
 from fanfold.providers.configuration import Provider
-from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.limits.told import told_in
+from fanfold.providers.question_asker import QuestionAsker
 from fanfold.providers.services.service import Finish, Request, ServiceReply, ServiceTrouble, TroubleKind
 from fanfold.testing.clock import Clock, TurnedLoop
 from tests.ai_server import HiddenLimit
@@ -23,7 +23,7 @@ from tests.engine.pipelines import batch
 from tests.installation import Installation
 from tests.providers.test_call_costs import Attempt
 
-DESKS, CONCURRENCY = 4, 8
+ASKERS, CONCURRENCY = 4, 8
 PER_MINUTE = 300.0
 BURST_SECONDS = 3.0
 FAKE = Provider("fake", concurrency=CONCURRENCY, price_input=0.0, price_output=0.0)
@@ -66,7 +66,7 @@ class Found:
 
 
 class Run:
-    """Desks that ask for some seconds of a manual clock."""
+    """Askers that ask for some seconds of a manual clock."""
 
     def __init__(
         self, url: str, folder: Path, *, tells: bool, per_minute: float = PER_MINUTE, budget: float | None = None
@@ -82,7 +82,7 @@ class Run:
         self._asked = 0
 
     def last(self, seconds: float) -> Found:
-        """Ask from all desks until the time is over."""
+        """Ask from all askers until the time is over."""
         client = self.installation.client
         task = client.submit(self.installation.know(batch()), items=["a"], budget=self.budget)
         row = client.lookup.row(task.id)
@@ -107,20 +107,20 @@ class Run:
 
     async def _story(self, attempt: Attempt, seconds: float) -> None:
         store = self.installation.store
-        desks = [Desk(store, {"fake": FAKE}, FAKE, connect=lambda _: self.service) for _ in range(DESKS)]
-        askers = [self._ask(desk, attempt, seconds) for desk in desks for _ in range(CONCURRENCY)]
-        await asyncio.gather(*askers)
-        self.visits = sum(desk.limits.of(FAKE, "large")[0].visits for desk in desks)
-        for desk in desks:
-            await desk.close()
+        askers = [QuestionAsker(store, {"fake": FAKE}, FAKE, connect=lambda _: self.service) for _ in range(ASKERS)]
+        running = [self._ask(asker, attempt, seconds) for asker in askers for _ in range(CONCURRENCY)]
+        await asyncio.gather(*running)
+        self.visits = sum(asker.limits.of(FAKE, "large")[0].visits for asker in askers)
+        for asker in askers:
+            await asker.close()
 
-    async def _ask(self, desk: Desk, attempt: Attempt, seconds: float) -> None:
-        rate_limit = desk.rate_limit(FAKE, "large")
+    async def _ask(self, asker: QuestionAsker, attempt: Attempt, seconds: float) -> None:
+        rate_limit = asker.rate_limit(FAKE, "large")
         while self.clock.seconds < seconds:
             self._asked += 1
             inquiry = Inquiry(attempt, Question(f"question {self._asked}"), FAKE, "large")
             try:
-                await desk.answer(rate_limit, inquiry, {})
+                await asker.answer(rate_limit, inquiry, {})
             except ServiceTrouble as trouble:  # Wait as long as its item would.
                 await asyncio.sleep(max(trouble.after or 0.0, rate_limit.closed_seconds()))
 

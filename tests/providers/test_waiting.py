@@ -37,7 +37,7 @@ def test_a_service_that_keeps_refusing_gets_few_requests_and_the_task_says_so(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.05)
-    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.05)
+    monkeypatch.setattr("fanfold.providers.question_asker.PATIENCE", 0.05)
     monkeypatch.setattr("fanfold.providers.rate_limit.LONGEST_PAUSE", 1.0)
     monkeypatch.setattr("fanfold.providers.asking.SPREAD_SECONDS", 0.05)
     ai.always(too_many_requests(0.01))

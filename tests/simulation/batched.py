@@ -180,7 +180,7 @@ def trouble(kind: TroubleKind, *, unknown: bool = False) -> ServiceTrouble:
 
 
 class Lane:
-    """What the batch lane needs of a desk."""
+    """What the batch lane needs of an asker."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -100,7 +100,7 @@ class LimitedService:
         return {Dimension.REQUESTS: self.rate, Dimension.IN_FLIGHT: self.most}
 
     async def call(self) -> None:
-        """One call, as the desk makes it: admitted by the limit, in flight for a while, answered or refused."""
+        """One call, as the asker makes it: admitted by the limit, in flight for a while, answered or refused."""
         limit = self._limit()
         try:
             await limit.enter(ONE)

@@ -67,6 +67,7 @@ SENTENCES: dict[str, str] = {
     "moderated": "{service} 的审核扣留了图片：{why:bare}。",
     "not_listed": "{service} 尚未列出该任务",
     "no_list": "{service} 没有说明它有哪些任务",
+    "list_too_long": "{service} 的较新任务太多，其列表的最近 {count} 个任务中没有它",
     "not_cleared_up": "无法得知 {service} 是否有这张图片的任务：无法询问（{why:bare}）。请到服务处查看，然后决定。",
     "not_stopped": "{count} 个任务无法在服务处取消：{why:bare}。",
     "no_font": "本机没有字体包含水印 {text!r} 的全部字符。请安装一种，例如 fonts-noto-cjk，或在 {variable} 中指明字体文件。",

@@ -80,6 +80,7 @@ ENGLISH: dict[str, str] = {
     "moderated": "The moderation of {service} withheld the picture: {why:bare}.",
     "not_listed": "{service} does not list the job yet",
     "no_list": "{service} does not say which jobs it has",
+    "list_too_long": "{service} has so many newer jobs that it is not among the last {count} in its list",
     "not_cleared_up": (
         "Nobody knows whether {service} has the job of this picture: it could not be asked ({why:bare}). Look there, then "
         "decide."

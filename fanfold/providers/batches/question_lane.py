@@ -20,8 +20,8 @@ from fanfold.providers.answer_checks import judge_again
 from fanfold.providers.batches.batch_service import packed_request
 from fanfold.providers.cached_answer import from_cache
 from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent
-from fanfold.providers.desk import Desk
 from fanfold.providers.inquiry import Inquiry
+from fanfold.providers.question_asker import QuestionAsker
 from fanfold.providers.services.service import Request, ServiceTrouble, TroubleKind
 from fanfold.store.rows.money.answers import BAD_ANSWER, CACHED, OUTCOMES, Rejected
 from fanfold.store.rows.money.batched_questions import MemberRow, NewMember
@@ -51,7 +51,7 @@ def goes_into_batch(inquiry: Inquiry) -> bool:
     return left is None or left > (SHORTEST_BATCH_SECONDS if lane == AUTO else 0)
 
 
-async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
+async def batched_answer(here: QuestionAsker, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
     """The answer from a batch, or None if the question is to be asked live.
 
     AwaitBatch while there is no answer; BadAnswer and ServiceTrouble as for a live question.
@@ -77,7 +77,9 @@ async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) 
     raise AwaitBatch(LOOK_AGAIN_SECONDS)
 
 
-def _known(here: Desk, inquiry: Inquiry, key: str) -> tuple[MemberRow | None, str | None, Rejected | None, bool]:
+def _known(
+    here: QuestionAsker, inquiry: Inquiry, key: str
+) -> tuple[MemberRow | None, str | None, Rejected | None, bool]:
     """The question in the lane, its answer, its bad answer, and whether a person has switched the task to live meanwhile."""
     asking = inquiry.asking
     with here.store.read() as tx:
@@ -97,7 +99,9 @@ def _rejected(member: MemberRow | None, first_lease: int) -> Rejected | None:
     return Rejected(member.code, member.reason or "")
 
 
-async def _kept(here: Desk, inquiry: Inquiry, key: str, answer: Answer, member: MemberRow | None) -> Answer | None:
+async def _kept(
+    here: QuestionAsker, inquiry: Inquiry, key: str, answer: Answer, member: MemberRow | None
+) -> Answer | None:
     """A cached answer, checked. If a batch brought it for this item, it does not count as reused from the cache.
 
     BadAnswer if the check rejects an answer that this item has asked for. None if it rejects an older one, or one of another
@@ -118,7 +122,7 @@ async def _kept(here: Desk, inquiry: Inquiry, key: str, answer: Answer, member: 
     return replace(answer, text=text, cached=not is_own)
 
 
-def _reject(here: Desk, inquiry: Inquiry, key: str, code: str, raw: str) -> bool:
+def _reject(here: QuestionAsker, inquiry: Inquiry, key: str, code: str, raw: str) -> bool:
     """Remove an answer from the cache, and note that it is bad; returns whether this item has paid for it.
 
     Other items that wait for the same answer get its text with the note, and judge it themselves without paying again.
@@ -131,7 +135,7 @@ def _reject(here: Desk, inquiry: Inquiry, key: str, code: str, raw: str) -> bool
     return has_paid
 
 
-async def _fail(here: Desk, inquiry: Inquiry, member: MemberRow) -> None:
+async def _fail(here: QuestionAsker, inquiry: Inquiry, member: MemberRow) -> None:
     """Raise the trouble of a question in a batch. If it may pass or a person can fix it, the next attempt asks again."""
     known = {str(kind): kind for kind in TroubleKind}
     kind = known.get(member.code or "", TroubleKind.BUSY)
@@ -141,12 +145,12 @@ async def _fail(here: Desk, inquiry: Inquiry, member: MemberRow) -> None:
     raise trouble
 
 
-def _forget(here: Desk, item: int, key: str) -> None:
+def _forget(here: QuestionAsker, item: int, key: str) -> None:
     with here.store.write() as tx:
         tx.batched.forget(item, key)
 
 
-async def _wait_for_budget(here: Desk, full: BudgetFull) -> None:
+async def _wait_for_budget(here: QuestionAsker, full: BudgetFull) -> None:
     """Pause the task if its budget is spent. If batches or calls in flight may free part of it, try again later."""
     try:
         await here.budget.until_room(full.plan, full.scope, 0.0)
@@ -155,7 +159,9 @@ async def _wait_for_budget(here: Desk, full: BudgetFull) -> None:
     raise Temporary(say("budget_waits"), after=1.0, code=BudgetSpent.code, counts=False)
 
 
-def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], is_again: bool) -> BudgetFull | None:
+def _register(
+    here: QuestionAsker, inquiry: Inquiry, key: str, changes: dict[str, Any], is_again: bool
+) -> BudgetFull | None:
     """Put the question into the lane, and reserve its cost. Returns the budget that is full, if any.
 
     Permanent if the handler no longer asks what it asked before.
@@ -178,7 +184,7 @@ def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], i
     return None
 
 
-def _write(here: Desk, inquiry: Inquiry, new: NewMember, is_again: bool) -> None:
+def _write(here: QuestionAsker, inquiry: Inquiry, new: NewMember, is_again: bool) -> None:
     asking = inquiry.asking
     with here.store.write() as tx:
         skipped = tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked

@@ -276,7 +276,7 @@ def test_a_list_longer_than_what_is_read_is_no_proof_either(
     old = images.accept("old", 1, "good")
     for number in range(4):
         images.accept("new", number, "good")
-    with pytest.raises(ServiceTrouble, match="does not say which jobs"):
+    with pytest.raises(ServiceTrouble, match="not among the last 2 in its list"):
         service.find(Order("old", 1), "key", time.time())
     monkeypatch.undo()
     monkeypatch.chdir(folder)

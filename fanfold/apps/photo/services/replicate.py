@@ -11,8 +11,8 @@ from fanfold.apps.photo.sentences import say_of_photo
 from fanfold.apps.photo.services.requests import ServiceTrouble, UnknownOutcome
 from fanfold.apps.photo.services.service import Job, Order, Pictures, Service, noted
 
-PAGES = 20
-"""Pages of the list of predictions that are searched for a job."""
+PAGES = 500
+"""Pages of the list of predictions, of a hundred each, that are searched for a job. A busy account makes thousands an hour."""
 CLOCKS_SECONDS = 3_600.0
 """How far the clock of the service may be behind."""
 
@@ -84,6 +84,7 @@ class Replicate(Service):
     def find(self, order: Order, key: str, since: float) -> Job | None:
         """Look through the list of predictions, newest first, back to the time of the call."""
         path: Any = "/v1/predictions"
+        passed = 0
         for _ in range(PAGES):
             answer = self.requests.get(path)
             if not isinstance(answer, dict) or not isinstance(answer.get("results"), list):
@@ -95,11 +96,14 @@ class Replicate(Service):
                     continue
                 if given.get("prompt") == order.prompt and given.get("seed") == order.seed:
                     return self._job(one)
+            passed += len(listed)
             path = answer.get("next")
             if not path or any(_is_before(one.get("created_at"), since - CLOCKS_SECONDS) for one in listed):
                 return None
             if not isinstance(path, str) or not path.startswith(f"{self.settings.address}/"):
                 break
+        else:
+            raise ServiceTrouble(say_of_photo("list_too_long", service=self.settings.name, count=passed))
         raise ServiceTrouble(say_of_photo("no_list", service=self.settings.name))
 
 

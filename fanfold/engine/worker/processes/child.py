@@ -22,7 +22,7 @@ from fanfold.engine.logs import LogFields, LogLevels, log_json, logged_as
 from fanfold.engine.telemetry.telling import carried_on
 from fanfold.engine.worker.processes.descendants import adopt_orphans, end_descendants
 from fanfold.engine.worker.processes.forks import end_copy
-from fanfold.engine.worker.processes.surroundings import Surroundings
+from fanfold.engine.worker.processes.process_state import ProcessState
 from fanfold.engine.worker.processes.told_clock import ToldClock
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
 from fanfold.model import importing
@@ -115,7 +115,7 @@ class _Server:
         self._pipe = pipe
         self._settings = settings
         self._store: Any = None
-        self._surroundings = Surroundings()
+        self._process_state = ProcessState()
         # Only this process talks to the parent, not its forks or programs that it starts.
         os.set_inheritable(pipe.fileno(), False)
         os.register_at_fork(after_in_child=self._leave_to_parent)
@@ -127,7 +127,7 @@ class _Server:
             while True:
                 request = self._pipe.recv_bytes()
                 answer = self._answer(request)
-                self._pipe.send(ChildReply(answer, spent=not self._surroundings.put_back()))
+                self._pipe.send(ChildReply(answer, spent=not self._process_state.put_back()))
         except (EOFError, OSError):  # The parent is gone.
             return
 

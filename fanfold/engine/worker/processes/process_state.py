@@ -14,7 +14,7 @@ TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 
 
-class Surroundings:
+class ProcessState:
     """The state of this process as it was before the first call."""
 
     def __init__(self) -> None:

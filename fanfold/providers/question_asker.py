@@ -1,6 +1,6 @@
 """Asks questions in one event loop, so that identical questions are asked, and paid for, once.
 
-A desk holds the connections, rate limits and questions in flight of its event loop. Desks share answers through the database.
+An asker holds the connections, rate limits and questions in flight of its event loop. Askers share answers through the database.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ OTHERS_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class BegunCall:
-    """A question that this desk may send, and the id of its call in the ledger (None if its item is gone)."""
+    """A question that this asker may send, and the id of its call in the ledger (None if its item is gone)."""
 
     call: int | None
     plan: CallPlan
 
 
-class Desk:
+class QuestionAsker:
     """The rate limits of all providers and the questions in flight, in one event loop."""
 
     def __init__(
@@ -340,37 +340,37 @@ def _row(
     )  # fmt: skip
 
 
-_desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[None]]] = WeakKeyDictionary()
+_askers: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[QuestionAsker, AsyncGenerator[None]]] = WeakKeyDictionary()
 
 
-_makers: WeakKeyDictionary[Store, Callable[[Store], Desk]] = WeakKeyDictionary()
+_makers: WeakKeyDictionary[Store, Callable[[Store], QuestionAsker]] = WeakKeyDictionary()
 
 
-async def desk(store: Store) -> Desk:
-    """The desk of this event loop; its connections are closed when the loop ends."""
+async def asker_here(store: Store) -> QuestionAsker:
+    """The asker of this event loop; its connections are closed when the loop ends."""
     loop = asyncio.get_running_loop()
-    if loop not in _desks:
-        made = _makers.get(store, Desk)(store)
+    if loop not in _askers:
+        made = _makers.get(store, QuestionAsker)(store)
         keeper = _until_the_loop_ends(made)
-        _desks[loop] = (made, keeper)
+        _askers[loop] = (made, keeper)
         await anext(keeper)
-    return _desks[loop][0]
+    return _askers[loop][0]
 
 
-def make_desks(store: Store, make: Callable[[Store], Desk]) -> None:
-    """From now on, create the desk of each event loop for this store with ``make``."""
+def make_askers(store: Store, make: Callable[[Store], QuestionAsker]) -> None:
+    """From now on, create the asker of each event loop for this store with ``make``."""
     _makers[store] = make
 
 
 async def finish(seconds: float) -> None:
     """Wait up to ``seconds`` for the questions in flight in this event loop."""
     loop = asyncio.get_running_loop()
-    if loop in _desks:
-        await _desks[loop][0].finish(seconds)
+    if loop in _askers:
+        await _askers[loop][0].finish(seconds)
 
 
-async def _until_the_loop_ends(here: Desk) -> AsyncGenerator[None]:
-    """Close the desk when its event loop ends: a loop that ends closes its asynchronous generators."""
+async def _until_the_loop_ends(here: QuestionAsker) -> AsyncGenerator[None]:
+    """Close the asker when its event loop ends: a loop that ends closes its asynchronous generators."""
     try:
         yield
     finally:
