@@ -13,6 +13,7 @@ def test_a_rate_limit_costs_time_and_nothing_else():
 from __future__ import annotations
 
 import itertools
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,9 +22,13 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec
 
 from fanfold.engine.client import Client
+from fanfold.engine.schedules import Schedules
 from fanfold.engine.worker.loop import refuse_in_loop
+from fanfold.errors import TaskStopped
 from fanfold.model.item import Item, ItemDetail
+from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.pipelines.pipeline import Target, as_pipeline
+from fanfold.model.schedule import Schedule
 from fanfold.model.task import Event, Task
 from fanfold.providers.services.service import Request
 from fanfold.settings import Settings
@@ -38,10 +43,12 @@ from fanfold.testing.steps import Steps
 
 Given = ParamSpec("Given")
 MOST_ATTEMPTS = 2_000
+MOST_NAMED = 5
+"""Most unfinished tasks that an error names."""
 
 
 class NeverAtRest(AssertionError):
-    """A run did not end: something is retried again and again."""
+    """A run did not end: something is retried again and again. The message says which tasks are unfinished, and why."""
 
 
 def _submitting(
@@ -55,6 +62,19 @@ def _submitting(
         return submit(engine.client, pipeline, *given, **named)
 
     return submit_and_serve
+
+
+class _ServedSchedules(Schedules):
+    """The client's schedules; workers also serve the pipelines that are added."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine.client)
+        self._engine = engine
+
+    def add(self, name: str, cron: str, pipeline: Target, *inputs: Any, **named: Any) -> Schedule:
+        """The client's ``add``."""
+        self._engine.know(pipeline)
+        return super().add(name, cron, pipeline, *inputs, **named)
 
 
 class Engine:
@@ -71,6 +91,7 @@ class Engine:
         self.store = Store(self.settings, database=self._memory.database)
         self.client = Client(store=self.store)
         """The client: every query and command of an installation."""
+        self.client.schedules = _ServedSchedules(self)
         self._steps = Steps(self.store, self._memory)
         self._closed = False
         for pipeline in pipelines:
@@ -145,28 +166,41 @@ class Engine:
         """Kill the worker here; allowed only inside a run."""
         raise self._steps.crash()
 
-    def run(self, *, advance_clock: bool = True, attempts: int = MOST_ATTEMPTS) -> None:
-        """Work until nothing is left to do. The clock advances to the next back-off, job or lease that something waits for.
+    def run(self, *, advance_clock: bool = True, seconds: float | None = None, attempts: int = MOST_ATTEMPTS) -> None:
+        """Work until nothing is left to do. The clock advances to the next back-off, job, start time or lease that is awaited.
 
-        A crashed worker is replaced by a new one. ``advance_clock=False`` ends the run when nothing is due now. Raises
+        ``seconds`` lets this much time pass and no more: the clock also stops at each due time of a schedule, which it does not
+        otherwise advance to, because schedules never end. ``advance_clock=False`` ends the run when nothing is due now. What
+        waits for a person, or for a subtask that does, is left as it is. A crashed worker is replaced by a new one. Raises
         NeverAtRest after ``attempts`` attempts.
         """
         refuse_in_loop("Engine.run", "await asyncio.to_thread(engine.run)")
-        if not self._steps.run(advance_clock, attempts):
+        if not self._steps.run(_time_allowed(advance_clock, seconds), attempts):
             allows = f"There was still something to do after {attempts} attempts; run(attempts=…) allows more."
             raise NeverAtRest(f"{allows} {self._left()}")
 
     def _left(self) -> str:
-        tasks = (f"{task.id} is {task.status}, {task.open} open" for task in self.client.list())
-        return "; ".join(tasks)
+        """The unfinished tasks, and what each waits for."""
+        states = [state for state in TaskState if state not in FINISHED_TASKS]
+        tasks = self.client.list(states=states, sort="oldest", limit=MOST_NAMED)
+        return "; ".join(
+            f"{task.id} ({task.pipeline}) is {task.status}, {task.open} open"
+            + (f": {task.wait_reason}" if task.wait_reason else "")
+            for task in tasks
+        )
 
     def task(self, task: Task | str) -> Task:
         """A task as it is now."""
         return self.client.get(_id(task))
 
     def result(self, task: Task | str) -> Any:
-        """The result of the task; TaskStopped if it is not completed."""
-        return self.client.result(_id(task))
+        """The result of the task; TaskStopped if it is not completed, with a note of what is unfinished."""
+        try:
+            return self.client.result(_id(task))
+        except TaskStopped as problem:
+            if left := self._left():
+                problem.add_note(f"Unfinished: {left}")
+            raise
 
     def items(self, task: Task | str, stage: str | None = None) -> list[Item]:
         """The first thousand items of a stage; by default of the stage whose items people count."""
@@ -187,6 +221,15 @@ class Engine:
     def cost(self, task: Task | str) -> float:
         """What the task has spent on models, in US dollars."""
         return self.task(task).spending.cost
+
+
+def _time_allowed(advance_clock: bool, seconds: float | None) -> float:
+    """By how many seconds a run may advance the clock."""
+    if seconds is None:
+        return math.inf if advance_clock else 0.0
+    if not advance_clock or not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds={seconds!r} must be a number from 0 on, without advance_clock=False.")
+    return seconds
 
 
 def _id(task: Task | str) -> str:

@@ -61,12 +61,15 @@ class SteppedClaimer(Claimer):
         self.candidates.hurry()
         self._clock = clock
         self._looked_at: datetime | None = None
+        self.has_looked = False
+        """Whether it has polled since this was last set to False."""
 
     def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
         """Poll, unless work is known and nothing else can have become due."""
         if now or not self.can_claim or self._looked_at != self._clock.now:
             super().look(hinted, now=True, room=room)
             self._looked_at = self._clock.now
+            self.has_looked = True
 
     def look_again(self) -> None:
         """Poll at the next step: there may be new work."""
@@ -98,11 +101,14 @@ class SteppedWorker:
     def claim(self) -> tuple[TaskRow, list[Claimed]] | None:
         """The next item that is due, or the next batch, if any. Unsettled results are settled first."""
         while True:
+            self.claimer.has_looked = False
             turn = self._turn(Room(1))
             if turn.claimed:
                 return turn.claimed[0][0], [claimed for _, claimed in turn.claimed]
-            if not turn.again and not turn.settled:  # Settling may have made new work, so poll again.
+            # Settling may have made new work, and what was known before may be out of date, so poll again.
+            if self.claimer.has_looked and not turn.again and not turn.settled:
                 return None
+            self.claimer.look_again()
 
     def settle(self, settled: list[Settlement], *, at_once: bool) -> None:
         """Write how attempts ended, and advance their task: now, or in one transaction with the next claim."""

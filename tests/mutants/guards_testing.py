@@ -6,6 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 MEMORY = "fanfold/store/dialects/sqlite_parts/sqlite_memory.py"
 STEPS, WORKER, CLOCK = "fanfold/testing/steps.py", "fanfold/testing/worker.py", "fanfold/testing/clock.py"
+MOMENTS = "fanfold/testing/due_moments.py"
 MUTANTS = (
     mutant(
         "threads take turns on the one connection of a database in memory",
@@ -34,8 +35,30 @@ MUTANTS = (
     ),
     mutant(
         "the lease of a crashed worker ends on the clock of a test",
-        Edit(STEPS, "        seconds += [dead.crashed_at", "        [dead.crashed_at"),
+        Edit(
+            STEPS, "        for dead in self._crashed:\n            yield", "        for dead in ():\n            yield"
+        ),
         test="testing/test_points.py::test_a_worker_that_dies_before_it_settles_leaves_an_item_that_runs_again",
+    ),
+    mutant(
+        "a worker of a test rests only after it has polled",
+        Edit(WORKER, "if self.claimer.has_looked and not turn.again", "if not turn.again"),
+        test="testing/test_time.py::test_a_point_that_is_not_reached_does_not_end_the_run",
+    ),
+    mutant(
+        "an item of a test that waits for a held subtask does not keep the run going",
+        Edit(MOMENTS, "(self._awaiting.add if one.awaits else", "(self._awaiting.discard if one.awaits else"),
+        test="testing/test_time.py::test_a_run_ends_when_a_subtask_waits_for_a_person",
+    ),
+    mutant(
+        "a run of a test does not go beyond its seconds",
+        Edit(STEPS, "min(seconds, self._ends_at - self._clock.seconds)", "seconds"),
+        test="testing/test_time.py::test_a_run_of_some_seconds_ends_with_them",
+    ),
+    mutant(
+        "the clock of a test stops at the due times of schedules",
+        Edit(STEPS, "math.inf if schedule is None else schedule", "math.inf"),
+        test="testing/test_time.py::test_the_clock_stops_at_each_due_time_on_its_way",
     ),
     mutant(
         "a question without a scripted answer ends the run",

@@ -275,7 +275,7 @@ def test_a_move_that_on_move_refuses_is_made_later(engine: Engine) -> None:
 def test_a_run_without_an_end_says_what_is_left(engine: Engine) -> None:
     engine.answer(rate_limited(after=10))
     task = engine.submit(book, NOVEL)
-    with pytest.raises(NeverAtRest, match=f"{task.id} is .*3 open"):
+    with pytest.raises(NeverAtRest, match=rf"{task.id} \(translation\) is .*3 open: rate limited"):
         engine.run(attempts=50)
 
 
