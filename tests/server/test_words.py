@@ -77,7 +77,7 @@ def example(code: str) -> dict[str, object]:
         if name and (spec or name not in values):
             lists = spec in (";", "or", "then", "words", "a")
             times = spec in ("time", "clock")
-            number = spec not in ("", "bare", "ended", "word")
+            number = spec not in ("", "bare", "ended", "word", "state")
             values[name] = ["active", "paused"] if lists else NOON.isoformat() if times else 3 if number else "value"
     return values
 

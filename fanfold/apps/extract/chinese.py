@@ -96,6 +96,7 @@ SENTENCES: dict[str, str] = {
     "gold_compared": "{columns:;}",
 }
 WORDS: dict[str, str] = {
+    "Provider": "提供方",
     "Extract fields": "提取字段",
     "Fields from documents": "从文档提取字段",
     "Draft a template": "起草模板",
@@ -111,7 +112,7 @@ WORDS: dict[str, str] = {
     "The provider to ask.": "要询问的提供方。",
     "Model of that provider.": "该提供方的模型。",
     "Models to ask if the first one fails.": "前一个模型失败时依次询问的模型。",
-    "Fallback models": "备用模型",
+    "Fallback models": "后备模型",
     "OCR": "OCR",
     "Whether to read pages without a text layer by OCR, if it is installed.": "没有文字层的页是否用 OCR 读取（如已安装）。",
     "Context of the model": "模型的上下文",

@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
+    "split": "拆分",
+    "convert": "转换",
+    "pages": "页",
+    "merge": "合并",
+    "text layer": "文本层",
+    "ocr": "OCR 识别",
+    "Model": "模型",
+    "Pages": "页码",
+    "Password": "密码",
+    "Provider": "提供方",
+    "Result": "结果",
+    "always": "总是",
+    "auto": "自动",
+    "never": "从不",
     "partially failed": "部分失败",
     "Web page": "网页",
     "Format": "格式",
@@ -25,7 +39,7 @@ WORDS: dict[str, str] = {
     "Password of an encrypted PDF. It is used at once to make a copy without a password and is not stored.": (
         "用于打开加密的 PDF：立即用它生成一份无密码的副本，密码本身不会保存。"
     ),
-    "Fallback models": "备用模型",
+    "Fallback models": "后备模型",
     "Prompt": "提示词",
     "Join across pages": "跨页连接",
     "Page marks": "页码标记",

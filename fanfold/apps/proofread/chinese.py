@@ -133,7 +133,7 @@ WORDS: dict[str, str] = {
     "The provider to ask.": "要询问的提供方。",
     "Model": "模型",
     "Model of that provider.": "该提供方的模型。",
-    "Fallback models": "备用模型",
+    "Fallback models": "后备模型",
     "Models to ask about paragraphs that the first one cannot do.": "第一个模型无法完成的段落依次询问的模型。",
     "Models": "模型",
     "Style": "文风",

@@ -8,10 +8,11 @@ Templates are format strings with named gaps. ``[[…]]`` marks what only helps 
 the usual formats a gap may have one of these:
 
     {names}             a list, with commas
-    {ways:or}           a list, with "or" before the last; {states:words} of words, {states:a} with an article
+    {ways:or}           a list, with "or" before the last; {states:words} of states, {states:a} with an article
     {reasons:;}         a list, with semicolons; {reasons:then} one sentence after the other
     {at:time}           a time; {at:clock} has seconds. The date is left out on the day of the parameter ``now``
-    {state:word}        a word that the page translates, such as a state
+    {state:state}       a state: the page shows it as its lists do, and translates only words of the engine and applications
+    {verb:word}         another word that the page translates, such as a command
     {why:bare}          without the stop at its end; {why:ended} with exactly one
     {count:item|items}  a word for one and a word for many
 """
@@ -77,6 +78,7 @@ class Language:
     space: str = " "
     articles: bool = True
     word: Callable[[str], str] = field(default=str)
+    state: Callable[[str], str] = field(default=str)
 
 
 class Catalogue:
@@ -272,7 +274,7 @@ class _Filling(string.Formatter):
         if spec == "then":
             return self.language.space.join(each)
         if spec in ("words", "a"):
-            words = self.language.either.join(map(self.language.word, each))
+            words = self.language.either.join(map(self.language.state, each))
             article = "an " if words[:1] in "aeiou" else "a "
             return article + words if spec == "a" and self.language.articles else words
         if spec == "or" and len(each) > 1:
@@ -282,6 +284,8 @@ class _Filling(string.Formatter):
     def _ended(self, text: str, spec: str) -> str:
         if spec == "word":
             return self.language.word(text)
+        if spec == "state":
+            return self.language.state(text)
         if spec not in ("bare", "ended"):
             return format(text, spec)
         bare = text.rstrip(STOPS)

@@ -2,10 +2,10 @@
 
 SENTENCES: dict[str, str] = {
     "no_lane": "Unknown lane '{lane}'. Use live, batch or auto.",
-    "lane_of_finished": "Task {task} is {state}: only a task that is not finished can change its lane.",
+    "lane_of_finished": "Task {task} is {state:state}: only a task that is not finished can change its lane.",
     "lane_changed": "the lane is now {lane}",
-    "refused": "Task {task} is {state:word}: {problem}.[[ Possible now: {ways}]]",
-    "refused_for_good": "Task {task} is {state:word}: {problem}. Nothing can be done with it now.",
+    "refused": "Task {task} is {state:state}: {problem}.[[ Possible now: {ways}]]",
+    "refused_for_good": "Task {task} is {state:state}: {problem}. Nothing can be done with it now.",
     "needs_state": "{verb:word} needs {states:a} task",
     "step_running": "its {stage} step is still running",
     "none_failed": "none of its items has failed; name the ones to redo[[ with --item]]",
@@ -41,9 +41,9 @@ SENTENCES: dict[str, str] = {
     "no_such_items": "Task {task} has no item {keys}.[[ To see them: fanfold items {task}]]",
     "no_such_items_in": "Task {task} has no item {keys} in {stage}.[[ To see them: fanfold items {task}]]",
     "items_busy": ("Some of these items of task {task} are pending or running; wait for them, or pause the task."),
-    "none_degraded_named": "Task {task} is {state:word}: none of these items has a degraded result that still needs accepting.",
-    "none_degraded_in": "Task {task} is {state:word}: no item of {stage} has a degraded result that still needs accepting.",
-    "none_degraded": "Task {task} is {state:word}: none of its items has a degraded result that still needs accepting.",
+    "none_degraded_named": "Task {task} is {state:state}: none of these items has a degraded result that still needs accepting.",
+    "none_degraded_in": "Task {task} is {state:state}: no item of {stage} has a degraded result that still needs accepting.",
+    "none_degraded": "Task {task} is {state:state}: none of its items has a degraded result that still needs accepting.",
     "runs_once": "{stage} runs once per task, when the task ends; it cannot be retried by itself.",
     "nothing_to_redo": "Task {task} has no failed items in {stage}; to redo done ones, name them[[ with --item]].",
     "password_too_late": (
@@ -71,7 +71,7 @@ SENTENCES: dict[str, str] = {
         "Every move of task {task} calls on_move of {pipeline}, so this pipeline is needed here.[["
         " Name it: --target module:pipeline]]"
     ),
-    "no_such_move": "The table of moves has no {verb} to {state}.",
+    "no_such_move": "The table of moves has no {verb:word} to {state:state}.",
     "no_external_verb": "Unknown command {verb} for external jobs. Use one of: {known}.",
     "no_external_jobs_for": (
         "Task {task} has no external job for item {keys}.[[ To see them: fanfold external {task}]]"
@@ -85,7 +85,7 @@ SENTENCES: dict[str, str] = {
     "no_external_unknown": (
         "Task {task} has no external job of unknown outcome.[[ To see them: fanfold external {task}]]"
     ),
-    "action_needs_state": "Task {task} is {state:word}: the action {action} needs a task that is {states:words}.",
+    "action_needs_state": "Task {task} is {state:state}: the action {action} needs a task that is {states:words}.",
     "action_not_taken": "the action {action} cannot be run",
     "no_action": "The pipeline {pipeline} has no action {action!r}. It has: {known}.",
     "no_actions": "The pipeline {pipeline} has no action {action!r}. It has none.",
@@ -103,16 +103,16 @@ SENTENCES: dict[str, str] = {
         "The code of the pipeline {pipeline} is not known here, so {what}. Install the package that has it, or "
         "start the server with it.[[ In a command: --target package.module:pipeline]]"
     ),
-    "no_result": "Task {task} is {state:word} and has no result.{ways}",
-    "no_result_because": "Task {task} is {state:word} and has no result: {why:bare}.{ways}",
+    "no_result": "Task {task} is {state:state} and has no result.{ways}",
+    "no_result_because": "Task {task} is {state:state} and has no result: {why:bare}.{ways}",
     "possible_now": "[[ Possible now: {ways}.]]",
     "earlier_result": "{what}[[ For its earlier result: fanfold result {task} --earlier.]]",
-    "no_output": "Item {item} of task {task} is {state:word} and has no output.",
-    "no_earlier_output": "Item {item} of task {task} is {state:word} and has no earlier output.",
+    "no_output": "Item {item} of task {task} is {state:state} and has no output.",
+    "no_earlier_output": "Item {item} of task {task} is {state:state} and has no earlier output.",
     "no_output_but_earlier": (
-        "Item {item} of task {task} is {state:word} and has no output. Its earlier output is available[[ (--earlier)]]."
+        "Item {item} of task {task} is {state:state} and has no output. Its earlier output is available[[ (--earlier)]]."
     ),
-    "still_in_state": "Task {task} is still {state:word} after {seconds:g} s.",
+    "still_in_state": "Task {task} is still {state:state} after {seconds:g} s.",
     "no_file": "Task {task} has no file {name}.",
     "no_task": "There is no task {task}.[[ To see them all: fanfold tasks]]",
     "several_tasks": "{task} matches several tasks: {tasks}. Give more of the id.",

@@ -2,7 +2,7 @@
 
 SENTENCES: dict[str, str] = {
     "waits_for_subtasks": "waits for {count} {count:subtask|subtasks}, such as {task}",
-    "subtask_failed": "The subtask {name} ({task}) is {state}: {why}",
+    "subtask_failed": "The subtask {name} ({task}) is {state:state}: {why}",
     "subtask_gone": "The subtask {name} ({task}) was deleted.",
     "subtask_twice": "This item already has a subtask {name} in this attempt. Give each its own name=.",
     "subtask_name": "The name of a subtask has at most {most} characters; this one has {length}.",
@@ -19,7 +19,7 @@ SENTENCES: dict[str, str] = {
     "gate_answered": "answered before {stage}: {answer}",
     "gate_unanswered": "Stage {stage} needs an answer to {names:,}.[[ Give it with --answer NAME=VALUE.]]",
     "gate_passed": "Task {task} no longer waits before {stage}: it is at {place} now, so your answer was not taken.",
-    "gate_not_asked": "Task {task} is {state} and does not wait for an answer, so none was taken. Resume it without one.",
+    "gate_not_asked": "Task {task} is {state:state} and does not wait for an answer, so none was taken. Resume it without one.",
     "gate_needs_answer": "stage {stage} needs an answer: resume it with one",
     "gate_needs_answer_first": (
         "Stage {stage} needs an answer to {names:,}, so the task cannot go straight through. Submit it without straight_through."

@@ -67,7 +67,7 @@ SENTENCES: dict[str, str] = {
     ),
     "credits_again": "redone",
     "credits_repriced": "redone at another price",
-    "credits_refunded": "not delivered: the task is {state}",
+    "credits_refunded": "not delivered: the task is {state:state}",
     "credits_refunded_deleted": "not delivered: the task was deleted",
     "credits_refunded_by_hand": "refunded by hand",
     "credits_none": "There is no account of {owner}.",

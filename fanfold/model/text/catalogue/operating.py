@@ -40,7 +40,7 @@ SENTENCES: dict[str, str] = {
     "no_task_waits": "{count} in total, none waits for a person",
     "tasks_stopped": "{states}",
     "tasks_stopped_needing": "{states}; {needing} {needing:needs|need} a person",
-    "tasks_in_state": "{count} {state:word}",
+    "tasks_in_state": "{count} {state:state}",
     "folder_unwritable": "{folder} cannot be written to: {why}",
     "give_folder": "Name another one in FANFOLD_DATA.",
     "folder_new": "{folder} (created at first use)",

@@ -17,7 +17,7 @@ SENTENCES: dict[str, str] = {
     "no_language": "Unknown language {language!r}. Use one of: {known}.",
     "choose_file": "Choose at least one file for {pipeline}.",
     "text_not_json": "This is not JSON: {text}",
-    "not_possible": "{command:word} is not possible: the task is {state:word}",
+    "not_possible": "{command:word} is not possible: the task is {state:state}",
     "option_reserved": "A name in the options is reserved: {first} and {second} cannot be used.",
     "names_reserved": "The names {first} and {second} are reserved; give files as `files`.",
     "form_unreadable": "The form cannot be read: {why}",

@@ -1,7 +1,7 @@
 """Sentences about why an attempt at an item failed, was lost, or waits for a person."""
 
 SENTENCES: dict[str, str] = {
-    "form_not_partial": ("Task {task} is {state:word}: the form {form} can only be made when the task is completed."),
+    "form_not_partial": ("Task {task} is {state:state}: the form {form} can only be made when the task is completed."),
     "no_reason_given": "no reason given",
     "error_without_message": "{type} without a message",
     "error_not_shown": "{type} with a message that cannot be shown",

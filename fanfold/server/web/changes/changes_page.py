@@ -56,7 +56,7 @@ def show(request: Request, access: Asking, client: Looking, place: At, task_id: 
         stage=stage,
         states=(*STATES, GAP),
         said=change_words(t),
-        script_words=page_words(t) | {"item": t(unit_of(client, task)[0])},
+        script_words=page_words(t) | {"item": t.noun(unit_of(client, task)[0])},
         forms=forms_of(client, task),
         may_decide=access.may_change and is_merged(task, stage),
     )

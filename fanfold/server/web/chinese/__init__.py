@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fanfold.server.web.chinese import (
     changes,
+    codes,
     frame,
     images,
     listing,
@@ -11,6 +12,7 @@ from fanfold.server.web.chinese import (
     nouns,
     operating,
     scheduling,
+    states,
     table,
     task,
     templates,
@@ -28,4 +30,7 @@ WORDS: dict[str, str] = {
     **changes.WORDS,
     **images.WORDS,
     **nouns.WORDS,
+    **states.STATES,
+    **states.COMMANDS,
+    **codes.CODES,
 }

@@ -91,7 +91,7 @@ WORDS: dict[str, str] = {
     "auto": "自动",
     "always": "总是",
     "never": "从不",
-    "it has no degraded results that still need accepting": "其中没有替代结果，或已接受",
+    "it has no degraded results that still need accepting": "其中没有后备结果，或已接受",
     "retry with …": "换选项重试…",
     "switch model …": "换模型…",
     "retry {count} with …": "换模型重做 {count} 项…",

@@ -28,7 +28,6 @@ WORDS: dict[str, str] = {
     "submitted": "已提交",
     "skipped": "已跳过",
     "missed": "错过",
-    "scheduled": "已定时",
     "Credits": "积分",
     "Accounts": "账户",
     "Balance": "余额",

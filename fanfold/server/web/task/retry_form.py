@@ -54,9 +54,11 @@ def fields_of(client: Client, task: Task, t: Words) -> list[OptionField]:
         return []
     known = without_secrets(task.options)
     if not pipeline.declared:
-        return [OptionField(name, t(meaning), as_text(known.get(name))) for name, meaning in pipeline.options.items()]
+        return [
+            OptionField(name, t.name(meaning), as_text(known.get(name))) for name, meaning in pipeline.options.items()
+        ]
     return [
-        OptionField(name, t(one.help).replace("`", ""), shown(one, known.get(name)), one)
+        OptionField(name, t.name(one.help).replace("`", ""), shown(one, known.get(name)), one)
         for name, one in pipeline.declared.items()
         if not one.hidden
     ]

@@ -126,7 +126,7 @@ def reason(task: Task, command: str, t: Words) -> str:
         return t("nothing has failed")
     if command == ACCEPT:
         return t("it has no degraded results that still need accepting")
-    return t("it is {state}", state=t(task.status))
+    return t("it is {state}", state=t.status(task))
 
 
 def cost_of(again: Sequence[tuple[Task, int]]) -> str:

@@ -62,7 +62,7 @@ class Offered:
 
     def meanings(self, t: Words) -> dict[str, str]:
         """Meanings of its options in a language."""
-        return {name: t(meaning) for name, meaning in self.options.items()}
+        return {name: t.name(meaning) for name, meaning in self.options.items()}
 
 
 def offered(place: AppState, client: Client) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 SENTENCES: dict[str, str] = {
     "no_lane": "没有通道“{lane}”：可用 live、batch 或 auto。",
-    "lane_of_finished": "任务 {task} 的状态为 {state}：只有未结束的任务才能更换通道。",
+    "lane_of_finished": "任务 {task} 的状态为 {state:state}：只有未结束的任务才能更换通道。",
     "lane_changed": "此后模型提问方式为 {lane}",
-    "refused": "任务 {task} 目前{state:word}：{problem}。[[现在可以：{ways}]]",
-    "refused_for_good": "任务 {task} 目前{state:word}：{problem}。现在无法对它做任何操作。",
+    "refused": "任务 {task} 目前{state:state}：{problem}。[[现在可以：{ways}]]",
+    "refused_for_good": "任务 {task} 目前{state:state}：{problem}。现在无法对它做任何操作。",
     "needs_state": "“{verb:word}”需要{states:a}的任务",
     "step_running": "它的 {stage} 步骤仍在运行",
     "none_failed": "它没有失败的条目；请指明要重做的条目[[（--item）]]",
@@ -35,13 +35,13 @@ SENTENCES: dict[str, str] = {
     "moving_on": "任务正在推进；请稍后再试。",
     "steered_by_others": "同时有人在操作此任务；请重试。",
     "put_back_by_others": "同时有人在重置任务 {task} 的条目；请重试。",
-    "items_or_degraded": "请指明要重做的条目，或要求重做替代结果，两者只能选一。",
+    "items_or_degraded": "请指明要重做的条目，或要求重做后备结果，两者只能选一。",
     "no_such_items": "任务 {task} 没有条目 {keys}。[[查看：fanfold items {task}]]",
     "no_such_items_in": "任务 {task} 的 {stage} 中没有条目 {keys}。[[查看：fanfold items {task}]]",
     "items_busy": "任务 {task} 的这些条目中有的正在等待或处理中；请等它们完成，或暂停任务。",
-    "none_degraded_named": "任务 {task} 目前{state:word}：这些条目中没有尚未接受的替代结果。",
-    "none_degraded_in": "任务 {task} 目前{state:word}：{stage} 中没有尚未接受的替代结果。",
-    "none_degraded": "任务 {task} 目前{state:word}：没有尚未接受的替代结果。",
+    "none_degraded_named": "任务 {task} 目前{state:state}：这些条目中没有尚未接受的后备结果。",
+    "none_degraded_in": "任务 {task} 目前{state:state}：{stage} 中没有尚未接受的后备结果。",
+    "none_degraded": "任务 {task} 目前{state:state}：没有尚未接受的后备结果。",
     "runs_once": "{stage} 每个任务只在结束时运行一次；不能单独重试。",
     "nothing_to_redo": "任务 {task} 的 {stage} 中没有可重做的：请指明其中已完成的条目[[（--item）]]。",
     "password_too_late": "任务 {task} 已读取过输入：密码对 {stage} 不起作用。请从头再来，或连同密码重新提交文件。",
@@ -49,8 +49,8 @@ SENTENCES: dict[str, str] = {
     "no_many_items_retry": "任务 {task} 没有含多个条目的阶段，重试时无需指明条目[[：fanfold retry {task}]]",
     "no_such_place": "{place} 不是此任务流式输出中的位置。请使用已收到的某一行的 `place`。",
     "no_many_items": "任务 {task} 没有含多个条目的阶段。",
-    "degraded_accepted": "任务 {task} 不能这样重试：它的替代结果已被接受。请指明要重做的条目[[（--item）]]。",
-    "not_degraded": "任务 {task} 不能这样重试：它没有替代结果。",
+    "degraded_accepted": "任务 {task} 不能这样重试：它的后备结果已被接受。请指明要重做的条目[[（--item）]]。",
+    "not_degraded": "任务 {task} 不能这样重试：它没有后备结果。",
     "pipeline_needed": (
         "任务 {task} 只能在已知其流水线 {pipeline} 的地方从头再来，因为阶段可能已改变。[[请指明流水线：fanfold "
         "rerun {task} --target module:pipeline]]"
@@ -60,7 +60,7 @@ SENTENCES: dict[str, str] = {
         "任务 {task} 要同步自己的记录（{pipeline} 的 on_move），因此这里需要它的流水线。[[请指明：--target "
         "module:pipeline]]"
     ),
-    "no_such_move": "状态表中没有到 {state} 的 {verb}。",
+    "no_such_move": "状态表中没有到 {state:state} 的 {verb:word}。",
     "no_external_verb": "外部作业没有 {verb} 操作。可用的有：{known}。",
     "no_external_jobs_for": "任务 {task} 的条目 {keys} 没有外部作业。[[查看：fanfold external {task}]]",
     "external_starting": "任务 {task} 的一个外部作业正在启动：请稍等后再试。",
@@ -70,7 +70,7 @@ SENTENCES: dict[str, str] = {
     ),
     "no_external_to_check": "任务 {task} 没有可查询的外部作业。[[查看：fanfold external {task}]]",
     "no_external_unknown": "任务 {task} 没有结果不明的外部作业。[[查看：fanfold external {task}]]",
-    "action_needs_state": "任务 {task} 目前{state:word}：操作 {action} 需要{states:words}的任务。",
+    "action_needs_state": "任务 {task} 目前{state:state}：操作 {action} 需要{states:words}的任务。",
     "action_not_taken": "无法执行操作 {action}",
     "no_action": "流水线 {pipeline} 没有操作 {action!r}。可用的有：{known}。",
     "no_actions": "流水线 {pipeline} 没有操作 {action!r}。它没有任何操作。",
@@ -88,16 +88,16 @@ SENTENCES: dict[str, str] = {
         "此处没有流水线 {pipeline} 的代码，因此{what}。请安装含有它的包，或带上它启动服务器。[[在命令中：--target"
         " package.module:pipeline]]"
     ),
-    "no_result": "任务 {task} 目前{state:word}，没有结果。{ways}",
-    "no_result_because": "任务 {task} 目前{state:word}，没有结果：{why:bare}。{ways}",
+    "no_result": "任务 {task} 目前{state:state}，没有结果。{ways}",
+    "no_result_because": "任务 {task} 目前{state:state}，没有结果：{why:bare}。{ways}",
     "possible_now": "[[现在可以：{ways}。]]",
     "earlier_result": "{what}[[ 之前的结果：fanfold result {task} --earlier。]]",
-    "no_output": "任务 {task} 的条目 {item} 目前{state:word}，没有输出。",
-    "no_earlier_output": "任务 {task} 的条目 {item} 目前{state:word}，没有更早的输出。",
+    "no_output": "任务 {task} 的条目 {item} 目前{state:state}，没有输出。",
+    "no_earlier_output": "任务 {task} 的条目 {item} 目前{state:state}，没有更早的输出。",
     "no_output_but_earlier": (
-        "任务 {task} 的条目 {item} 目前{state:word}，没有输出。可要求更早的输出[[（--earlier）]]。"
+        "任务 {task} 的条目 {item} 目前{state:state}，没有输出。可要求更早的输出[[（--earlier）]]。"
     ),
-    "still_in_state": "{seconds:g} 秒后任务 {task} 仍为{state:word}。",
+    "still_in_state": "{seconds:g} 秒后任务 {task} 仍为{state:state}。",
     "no_file": "任务 {task} 没有文件 {name}。",
     "no_task": "没有任务 {task}。[[查看全部：fanfold tasks]]",
     "several_tasks": "{task} 对应多个任务：{tasks}。请给出更完整的编号。",

@@ -2,7 +2,7 @@
 
 SENTENCES: dict[str, str] = {
     "waits_for_subtasks": "等待 {count} 个子任务，例如 {task}",
-    "subtask_failed": "子任务 {name}（{task}）的状态是 {state}：{why}",
+    "subtask_failed": "子任务 {name}（{task}）的状态是 {state:state}：{why}",
     "subtask_gone": "子任务 {name}（{task}）已被删除。",
     "subtask_twice": "此条目在本次尝试中已有子任务 {name}。请给每个子任务各自的 name=。",
     "subtask_name": "子任务的名称最多 {most} 个字符；此处有 {length} 个。",
@@ -19,7 +19,7 @@ SENTENCES: dict[str, str] = {
     "gate_answered": "在 {stage} 之前的回答：{answer}",
     "gate_unanswered": "阶段 {stage} 需要回答 {names:,}。[[用 --answer NAME=VALUE 给出。]]",
     "gate_passed": "任务 {task} 已不在 {stage} 之前等待：现在处于 {place}，因此未采纳您的回答。",
-    "gate_not_asked": "任务 {task} 的状态是 {state}，并不在等待回答，因此未采纳。请不带回答地继续。",
+    "gate_not_asked": "任务 {task} 的状态是 {state:state}，并不在等待回答，因此未采纳。请不带回答地继续。",
     "gate_needs_answer": "阶段 {stage} 需要回答：请带回答继续",
     "gate_needs_answer_first": "阶段 {stage} 需要回答 {names:,}，任务无法直接通过。请不要使用 straight_through 提交。",
 }

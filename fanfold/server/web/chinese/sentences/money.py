@@ -55,7 +55,7 @@ SENTENCES: dict[str, str] = {
     ),
     "credits_again": "重做",
     "credits_repriced": "按另一价格重做",
-    "credits_refunded": "未交付：任务状态为 {state}",
+    "credits_refunded": "未交付：任务状态为 {state:state}",
     "credits_refunded_deleted": "未交付：任务已删除",
     "credits_refunded_by_hand": "手动退还",
     "credits_none": "没有 {owner} 的账户。",

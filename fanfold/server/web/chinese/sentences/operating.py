@@ -38,7 +38,7 @@ SENTENCES: dict[str, str] = {
     "no_task_waits": "共 {count} 个，没有等人处理的",
     "tasks_stopped": "{states}",
     "tasks_stopped_needing": "{states}；{needing} 个需要您看一下",
-    "tasks_in_state": "{count} 个{state:word}",
+    "tasks_in_state": "{count} 个{state:state}",
     "folder_unwritable": "{folder} 无法写入：{why}",
     "give_folder": "请在 FANFOLD_DATA 中指定另一个目录。",
     "folder_new": "{folder}（首次使用时建立）",

@@ -15,7 +15,7 @@ SENTENCES: dict[str, str] = {
     "no_language": "没有语言 {language!r}。可用的有：{known}。",
     "choose_file": "请为 {pipeline} 至少选择一个文件。",
     "text_not_json": "这不是 JSON：{text}",
-    "not_possible": "无法{command:word}：当前状态为{state:word}",
+    "not_possible": "无法{command:word}：当前状态为{state:state}",
     "option_reserved": "选项中有保留的名称：不能使用 {first} 和 {second}。",
     "names_reserved": "名称 {first} 和 {second} 已保留；请用 `files` 给出文件。",
     "form_unreadable": "无法读取表单：{why}",

@@ -12,7 +12,7 @@ SENTENCES: dict[str, str] = {
     "goes_on_without": "不含它继续合并：{why}",
     "items_redone": "{stage} 的 {count} 个条目",
     "items_redone_named": "{stage} 的 {count} 个条目：{keys}",
-    "items_accepted": "{stage} 的 {count} 项替代结果：{keys}",
+    "items_accepted": "{stage} 的 {count} 项后备结果：{keys}",
     "external_job": "外部作业 {job}",
     "on_move_failed": "on_move 失败：{error}",
     "on_move_again": "{what:bare}。会以逐渐加长的间隔重试",

@@ -8,7 +8,7 @@ SENTENCES: dict[str, str] = {
     "paused_because": "已暂停：{why}",
     "failed_retry": "{count} 个失败：可以重试",
     "failed_retry_or_merge": "{count} 个失败：可以重试，或不含它们直接合并",
-    "degraded_waits": "{count} 项为替代结果：可换模型重做，也可保留",
+    "degraded_waits": "{count} 项为后备结果：可换模型重做，也可保留",
     "takes_no_writes": "数据库暂时不接受写入；恢复后任务会自动继续",
     "not_served": "没有工作进程处理阶段 {stage}",
     "not_served_by_tick": "没有工作进程处理阶段 {stage}；只有时间超过 {seconds:g} 秒的 tick 才会启动它",

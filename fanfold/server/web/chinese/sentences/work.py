@@ -1,7 +1,7 @@
 """Why an attempt at an item failed, in Chinese."""
 
 SENTENCES: dict[str, str] = {
-    "form_not_partial": "任务 {task} 当前为{state:word}：格式 {form} 要等任务完成后才能生成。",
+    "form_not_partial": "任务 {task} 当前为{state:state}：格式 {form} 要等任务完成后才能生成。",
     "no_reason_given": "没有说明原因",
     "error_without_message": "{type}，没有说明",
     "error_not_shown": "{type}，其说明无法显示",
