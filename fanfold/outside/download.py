@@ -118,7 +118,8 @@ def _name(parts: SplitResult, headers: email.message.Message) -> str:
 
 
 def _too_large(limits: Limits) -> str:
-    return f"it is larger than {limits.size // 1_000_000} MB"
+    limit = f"{limits.size / 1e6:g} MB" if limits.size >= 1_000_000 else f"{limits.size} bytes"
+    return f"it is larger than {limit}"
 
 
 def _why(error: Exception, limits: Limits) -> str:

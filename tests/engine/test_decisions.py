@@ -137,7 +137,7 @@ NONSENSE: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (
         ("ID", "a", "one", "replace", "x" * 1_100_000),
         ff.BadInput,
-        "is 1.1 MB; the limit is 1.0 MB. Decide about smaller parts",
+        "is 1.1 MB; the limit is 1 MB. Decide about smaller parts",
     ),
     (("ID", "a", "one", "replace", {"$file": {"key": "k", "name": "n", "size": 1}}), ff.BadInput, "contains a file"),
 ]

@@ -226,3 +226,23 @@ def test_a_run_without_an_end_says_what_each_task_waits_for(engine: Engine) -> N
         engine.run(attempts=20)
     assert f"{task.id} (endless)" in str(caught.value)
     assert f"{waiting.id} (parent) is ask_child, 1 open: waits for 1 subtask" in str(caught.value)
+
+
+def test_a_retry_of_a_task_with_only_open_items_does_not_count_none(engine: Engine) -> None:
+    engine.after_settle(count=1).cancel()
+    task = engine.submit(flaky, items=[1, 2])
+    engine.run()
+    engine.client.retry(task.id)
+    (reason,) = [event.reason for event in engine.events(task) if event.verb == "retry"]
+    assert reason is None
+    engine.run()
+    engine.client.retry(task.id, ["1"])
+    assert [event.reason for event in engine.events(task) if event.verb == "retry"] == [None, "1 item of work: 1"]
+
+
+def test_an_event_says_that_it_does_not_name_all_items(engine: Engine) -> None:
+    task = engine.submit(flaky, items=list(range(30)))
+    engine.run()
+    engine.client.retry(task.id, [str(number) for number in range(1, 31)])
+    assert str(engine.events(task)[-1].reason).startswith("30 items of work: 1, 2,")
+    assert str(engine.events(task)[-1].reason).endswith(", 20, …")

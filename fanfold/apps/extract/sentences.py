@@ -49,7 +49,8 @@ ENGLISH: dict[str, str] = {
     ),
     "many_fields": "The template has more than {most} fields. Split it into several.",
     "csv_questions": (
-        "The CSV has {columns} columns and {questions} questions. Give its second row one question for each column."
+        "The CSV has {columns} {columns:column|columns} and {questions} {questions:question|questions}. "
+        "Give its second row one question for each column."
     ),
     "schema_root": "The JSON Schema must describe an object with `properties`. Name the fields there.",
     "schema_field": "The field {name} of the JSON Schema is not an object. Write its type and description.",

@@ -38,12 +38,14 @@ ENGLISH: dict[str, str] = {
     ),
     "layer_instead": "text layer instead of a model: {why}",
     "ocr_instead": "OCR instead of a model: {why}",
-    "letters_lost": "{count} letters and digits of the page are missing; compare it with the original",
+    "letters_lost": (
+        "{count} {count:letter or digit|letters and digits} of the page {count:is|are} missing; compare it with the original"
+    ),
     "words_lost": "the answer has only {percent:.0f}% of the page's words",
     "variable_not_set": "The environment variable {variable} is not set for the workers. Set it, then resume.",
     "local_has_no_models": "The option model is {model!r}, but {local} has no models. Name the provider of that model.",
     "local_comes_last": "The option fallback has {local} before other models. {local} must come last.",
-    "chunks_small": "Chunks of {size} characters are too small: at least {least}, or 0 for none.",
+    "chunks_small": "Chunks of {size} {size:character|characters} are too small: at least {least}, or 0 for none.",
     "range_syntax": (
         "Write pages like 1-3,7,10- (to the end), -5 (the first five), last or last-2 (the third from the end)"
     ),

@@ -25,7 +25,7 @@ SENTENCES: dict[str, str] = {
     "no_storage": "{key} 既不是网址也不是 data URI，而且没有可查找的对象存储。请在 [photo] 中设置 `output`。",
     "no_such_key": "对象存储中没有 {key}。",
     "bad_key": "{key!r} 不能作为对象存储中的键。",
-    "input_large": "输入图片 {name} 超过 {most} MB。请缩小。",
+    "input_large": "输入图片 {name} 超过 {most:size}。请缩小。",
     "too_many_images": "给出了 {count} 张输入图片，最多可用 {most} 张。",
     "image_as_input": "选项中的一张输入图片是很长的 data URI。请把它作为任务的输入。",
     "too_many_pixels": "{name} 有 {width} × {height} 像素，总数上限为 {most}。请缩小。",

@@ -36,7 +36,7 @@ ENGLISH: dict[str, str] = {
     "no_storage": "{key} is neither a URL nor a data URI, and there is no object storage to look in. Set `output` in [photo].",
     "no_such_key": "The object storage has no {key}.",
     "bad_key": "{key!r} cannot be a key in the object storage.",
-    "input_large": "The input picture {name} is larger than {most} MB. Make it smaller.",
+    "input_large": "The input picture {name} is larger than {most:size}. Make it smaller.",
     "too_many_images": "{count} input pictures were given, but at most {most} can be used.",
     "image_as_input": "An input picture among the options is a long data URI. Give it as an input of the task instead.",
     "too_many_pixels": "{name} has {width} × {height} pixels, but the limit is {most} in all. Make it smaller.",
@@ -100,7 +100,7 @@ ENGLISH: dict[str, str] = {
     # Actions.
     "redone": "{count} {count:picture is|pictures are} made again",
     "late_found": "{count} late {count:picture|pictures} found",
-    "never_came": "The service did not finish the job within {hours} hours.",
+    "never_came": "The service did not finish the job within {hours} {hours:hour|hours}.",
     "not_late": 'The service no longer has a late picture for this job. "Make again" orders another one.',
     "no_such_picture": "There is no picture {name}. There are {known}.",
     "nothing_to_redo": "No picture was begun yet, so nothing can be made again. Retry the task.",

@@ -25,7 +25,7 @@ CHINESE: dict[str, str] = {
         "该任务由另一版本的 Fanfold 开始，读取 {file} 的方式不同。请重新开始[[：fanfold rerun ID]]；缓存中的回答不收费。"
     ),
     "not_a_file": "无法读取 {file}：{why:bare}。",
-    "too_large": "{file} 有 {size} MB，上限为 {limit} MB。请拆成几个文件。",
+    "too_large": "{file} 有 {size:size}，上限为 {limit:size}。请拆成几个文件。",
     "damaged_archive": "{file} 不是有效的 {format} 文件，或者已损坏：无法打开。请重新保存或下载。",
     "unknown_rule": "没有名为 {rule!r} 的规则。规则有：{rules}。",
     "chunks_incomplete": "分片中缺少文字块 {block}。这是程序的缺陷；没有发送任何内容。",

@@ -40,7 +40,7 @@ ENGLISH: dict[str, str] = {
         "answers from the cache cost nothing."
     ),
     "not_a_file": "{file} cannot be read: {why:bare}.",
-    "too_large": "{file} is {size} MB, but the limit is {limit} MB. Split it into several files.",
+    "too_large": "{file} is {size:size}, but the limit is {limit:size}. Split it into several files.",
     "damaged_archive": (
         "{file} is not a valid {format} file, or is damaged: it cannot be opened. Save or download it again."
     ),
@@ -66,7 +66,7 @@ ENGLISH: dict[str, str] = {
     "left_over": "a passage of the source was left as it is: {passage!r}",
     "other_characters": "the Chinese characters are not those of {language}: traditional instead of simplified, or the reverse",
     "names_changed": "these names were changed: {names}",
-    "length_unusual": "the answer has {size} characters, the source {source}",
+    "length_unusual": "the answer has {size} {size:character|characters}, the source {source}",
     "wrong_script": "only {percent} % of the answer is in the script of {language}",
     "not_translated": "the answer is the source itself",
     "glossary_ignored": "these terms of the glossary were not used: {terms}",

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fanfold.model.text.counting import counted
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
+
+FILES = ("file", "files")
 
 if TYPE_CHECKING:
     from fanfold.engine.move_files import FilesMoved
@@ -36,11 +39,11 @@ def move(invocation: Invocation, to: str | None, remove: bool) -> None:
         return
     size = printing.size(moved.copied_bytes)
     there = f"; {moved.present} were there already" if moved.present else ""
-    click.echo(f"Copied {moved.copied} files ({size}) to {moved.place}{there}")
+    click.echo(f"Copied {counted(moved.copied, FILES)} ({size}) to {moved.place}{there}")
     if moved.removed:
-        click.echo(f"Removed {moved.removed} files from the data folder")
+        click.echo(f"Removed {counted(moved.removed, FILES)} from the data folder")
     if moved.unreferenced:
-        click.echo(f"Left {moved.unreferenced} files that belong to no task; the cleanup removes them")
+        click.echo(f"Left {counted(moved.unreferenced, FILES)} not referenced by any task, for the cleanup")
     if not remove and moved.copied + moved.present:
         click.echo(
             "The data folder still has them. When every process uses the bucket: fanfold files move --remove", err=True

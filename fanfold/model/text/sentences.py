@@ -15,6 +15,7 @@ the usual formats a gap may have one of these:
     {verb:word}         another word that the page translates, such as a command
     {why:bare}          without the stop at its end; {why:ended} with exactly one
     {count:item|items}  a word for one and a word for many
+    {limit:size}        a number of bytes: 900 bytes, 1.5 kB, 2 MB
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from zlib import crc32
 from fanfold.errors import BadPipeline
 from fanfold.model.text import catalogue
 from fanfold.model.text.moments import told_at
+from fanfold.model.text.sizes import told_size
 
 TYPED, END = "[[", "]]"
 NOW = "now"
@@ -79,6 +81,7 @@ class Language:
     articles: bool = True
     word: Callable[[str], str] = field(default=str)
     state: Callable[[str], str] = field(default=str)
+    byte: tuple[str, str] = ("byte", "bytes")
 
 
 class Catalogue:
@@ -257,6 +260,8 @@ class _Filling(string.Formatter):
             return one if value == 1 else many
         if format_spec in ("time", "clock"):
             return told_at(datetime.fromisoformat(value), self.now, seconds=format_spec == "clock")
+        if format_spec == "size":
+            return told_size(float(value), self.language.byte)
         if isinstance(value, list):
             return self._list([self._text(one) for one in value], format_spec)
         if isinstance(value, str | dict) or value is None:

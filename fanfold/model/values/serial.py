@@ -46,7 +46,7 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *,
         if (key := _lost_key(part)) is not None:
             raise BadInput(say("key_twice", what=_named(what), key=key))
     if limit is not None and size > limit:
-        raise BadInput(say("value_too_large", what=_named(what), size=size / 1e6, limit=limit / 1e6))
+        raise BadInput(say("value_too_large", what=_named(what), size=size, limit=limit))
     return text
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fanfold.errors import BadInput
+from fanfold.model.text.sizes import told_size
 from fanfold.running.many_files.sources import STDIN, Endings, Source, find, is_url
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _read_input(folder: Path, settings: Settings) -> Path:
         while head:
             size += len(head)
             if size > settings.url_bytes:
-                raise BadInput(f"Standard input is larger than {settings.url_bytes // 1_000_000} MB.")
+                raise BadInput(f"Standard input is larger than {told_size(settings.url_bytes)}.")
             sink.write(head)
             head = source.read(_PART)
     return target

@@ -9,9 +9,11 @@ import click
 
 from fanfold.model.money.amounts import told_dollars
 from fanfold.model.money.estimates import Estimate, LaneEstimate
+from fanfold.model.text.counting import counted
 from fanfold.running.terminal import output_format as printing
 
 Row = tuple[str, Estimate]
+CALLS, TOKENS = ("call", "calls"), ("token", "tokens")
 
 
 def amount(value: float | None) -> str:
@@ -41,7 +43,9 @@ def _told(made: Estimate) -> str:
     """What an estimate is based on, in a few sentences."""
     parts = [str(made.why)]
     if made.input_tokens is not None:
-        parts.append(f"{made.model}: {made.calls} calls, {made.input_tokens} tokens in, {made.output_tokens} out.")
+        parts.append(
+            f"{made.model}: {counted(made.calls or 0, CALLS)}, {counted(made.input_tokens, TOKENS)} in, {made.output_tokens} out."
+        )
     if made.spent:
         parts.append(f"The sample of {made.sampled} has cost {told_dollars(made.spent)}, which is part of this.")
     return " ".join(parts)

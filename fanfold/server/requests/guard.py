@@ -72,10 +72,10 @@ class Guard:
         """Message for a request that is too large; the way out differs for uploads."""
         most = self.place.store.settings.upload_bytes
         if limit == most:
-            return say("upload_too_large", limit=limit / 1e6)
+            return say("upload_too_large", limit=limit)
         if path in UPLOADS:
-            return say("json_too_large", limit=limit / 1e6, most=most / 1e6)
-        return say("request_too_large", limit=limit / 1e6)
+            return say("json_too_large", limit=limit, most=most)
+        return say("request_too_large", limit=limit)
 
     def _limit(self, path: str, headers: Headers) -> int:
         """Largest body to read, most of which arrives before the caller is known."""

@@ -83,6 +83,4 @@ def _stored(key: str, settings: PhotoSettings) -> bytes:
 
 
 def _too_large(name: str, settings: PhotoSettings) -> ff.Permanent:
-    return ff.Permanent(
-        say_of_photo("input_large", name=name[:SHOWN], most=settings.input_bytes // 1_000_000 or 1), code="bad_input"
-    )
+    return ff.Permanent(say_of_photo("input_large", name=name[:SHOWN], most=settings.input_bytes), code="bad_input")

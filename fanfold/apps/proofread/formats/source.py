@@ -66,7 +66,7 @@ def open_source(path: Path | str) -> Source:
         size = path.stat().st_size
         if size > LARGEST_FILE:
             raise ff.Permanent(
-                say_of_proofread("too_large", file=path.name, size=size // 1_000_000, limit=LARGEST_FILE // 1_000_000),
+                say_of_proofread("too_large", file=path.name, size=size, limit=LARGEST_FILE),
                 code="too_large",
             )
         data = path.read_bytes()

@@ -84,7 +84,7 @@ class Deciding:
             what = f"The value for part {part} of item {item}"
             value = serial.dump(one.value, what)
             if (size := len(value.encode())) > (limit := self.store.settings.inline_bytes):
-                raise BadInput(say("decision_too_large", item=item, part=part, size=size / 1e6, limit=limit / 1e6))
+                raise BadInput(say("decision_too_large", item=item, part=part, size=size, limit=limit))
             if serial.has_marks(json.loads(value)):
                 raise BadInput(say("decision_with_file", item=item, part=part))
         return Checked(_stage(row, one.stage or stage), item, part, verdict, value)

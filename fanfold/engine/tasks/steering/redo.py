@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,9 @@ from fanfold.model.values.decoding import AS_KEPT
 from fanfold.store.items import reset as resetting
 from fanfold.store.rows.templates import UsedTemplate
 from fanfold.store.store import Transaction
+
+NAMED = 20
+"""Most items that an event names."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,7 @@ def retry(
     # Never forward: open items in an earlier stage would be lost.
     back = row.plan.index(wanted) < row.plan.index(row.stage)
     target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
-    named = say("items_redone_named", count=moved, stage=wanted, keys=redo.keys[:20])
-    reason = named if redo.keys else say("items_redone", count=moved, stage=wanted)
+    reason = _told(moved, wanted, redo.keys)
     values: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None, **resetting}
     if redo.inputs is not None:
         values |= _renew(tx, row, wanted, redo.inputs)
@@ -91,6 +93,18 @@ def retry(
     move(tx, pipelines, row, "retry", target, actor=actor, stage=stage, reason=reason, values=values)
     tx.templates.use(row.number, redo.templates)
     return moved
+
+
+def _told(moved: int, stage: str, keys: Sequence[str]) -> str | None:
+    """Which items are redone; None if open ones just continue."""
+    if not moved:
+        return None
+    named = [*keys[:NAMED], "…"] if len(keys) > NAMED else keys
+    return (
+        say("items_redone_named", count=moved, stage=stage, keys=named)
+        if keys
+        else say("items_redone", count=moved, stage=stage)
+    )
 
 
 def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:

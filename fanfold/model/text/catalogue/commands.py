@@ -19,7 +19,7 @@ SENTENCES: dict[str, str] = {
     "deleted_meanwhile": "The task was deleted meanwhile.",
     "value_without_replace": "A value is only for replace, not for {verdict} (item {item}, part {part}).",
     "decision_too_large": (
-        "The value for part {part} of item {item} is {size:.1f} MB; the limit is {limit:.1f} MB. Decide about smaller parts."
+        "The value for part {part} of item {item} is {size:size}; the limit is {limit:size}. Decide about smaller parts."
     ),
     "decision_with_file": (
         "The value for part {part} of item {item} contains a file. Decisions hold text, numbers and other JSON values."

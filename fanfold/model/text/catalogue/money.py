@@ -74,7 +74,7 @@ SENTENCES: dict[str, str] = {
     "credits_foreign": "Only an administrator can grant, charge or refund credits, or see those of other owners.",
     "credits_task_free": "Task {task} has cost no credits.",
     "credits_items_free": "These items of task {task} have cost no credits: {items:,}.",
-    "credits_key_reused": "The key {key} of {owner} belongs to another entry: {amount} credits.",
+    "credits_key_reused": "The key {key} of {owner} belongs to another entry: {amount} {amount:credit|credits}.",
     "costs_group": "Costs cannot be added up by {value}. Use one of: {known}.",
     "costs_time": "{value} is not a day or a time: write it as 2026-11-17 or 2026-11-17T08:00:00+00:00.",
     "sample_count": "{value} is not a number of items for a sample: use 1 or more.",

@@ -151,7 +151,7 @@ SENTENCES: dict[str, str] = {
     "way_folder_writable": "Make it writable for the account of the workers; work then resumes by itself",
     "token_name": "{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _",
     "no_role": "Unknown role {role!r}. Use one of: {known}.",
-    "token_days": "A token cannot be valid for {days:g} days; use more than 0 and at most 36500.",
+    "token_days": "A token cannot be valid for {days:g} {days:day|days}; use more than 0 and at most 36500.",
     "needs_timer": "Token {token} is a {role}: starting a tick needs the role timer or admin.",
     "timer_only_ticks": "Token {token} is a timer: it starts ticks, and sees and changes nothing else.",
     "timer_sees_nothing": "A timer only starts ticks, so it has no owner: leave the owner out.",
@@ -169,13 +169,13 @@ SENTENCES: dict[str, str] = {
         "This server does not accept the host name {host}. Use its address, or allow the name (setting "
         "`allowed_hosts`)."
     ),
-    "request_too_large": "The request is larger than {limit:g} MB. Send less at once.",
+    "request_too_large": "The request is larger than {limit:size}. Send less at once.",
     "upload_too_large": (
-        "The request is larger than {limit:g} MB. The server's operator can raise the limit: FANFOLD_UPLOAD_BYTES"
+        "The request is larger than {limit:size}. The server's operator can raise the limit: FANFOLD_UPLOAD_BYTES"
     ),
     "json_too_large": (
-        "The request is larger than {limit:g} MB, the limit for JSON. Send files as multipart/form-data (up to "
-        "{most:g} MB), and many items as several tasks."
+        "The request is larger than {limit:size}, the limit for JSON. Send files as multipart/form-data (up to "
+        "{most:size}), and many items as several tasks."
     ),
-    "rest_missing": "The request was incomplete: {bytes} bytes in {seconds:.0f} s. Send it again.",
+    "rest_missing": "The request was incomplete: {bytes} {bytes:byte|bytes} in {seconds:.0f} s. Send it again.",
 }

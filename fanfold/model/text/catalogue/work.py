@@ -11,7 +11,7 @@ SENTENCES: dict[str, str] = {
     "make_temporary_folder": "Create the folder for temporary files again, or set TMPDIR to another one",
     "crash_and_poison": "{crash} {poison}",
     "poison": (
-        "Its process died {crashes} times without getting further: given up as poison, because it may be what "
+        "Its process died {crashes} {crashes:time|times} without getting further: given up as poison, because it may be what "
         "kills the process. If the process was killed from outside, the item is harmless[[; to run it again:"
         " fanfold retry {task} --item {key}]]"
     ),
@@ -68,7 +68,10 @@ SENTENCES: dict[str, str] = {
     "batch_returns_list": (
         "{stage} is called with a list of items and must return a list with a result for each; it returned {type}."
     ),
-    "batch_returns_each": "{stage} returned {results} results for {items} items; it must return one for each, in order.",
+    "batch_returns_each": (
+        "{stage} returned {results} {results:result|results} for {items} {items:item|items}; it must return one for each, "
+        "in order."
+    ),
     "batch_list_fixed": (
         "The list of items cannot be changed in place: results are assigned by position. Sort or change a copy, such as "
         "sorted(items, key=...) or list(items), and return the results in the order of the list."
@@ -135,7 +138,8 @@ SENTENCES: dict[str, str] = {
     ),
     "file_gone": "The file {file} is missing from {folder}. Put it back, or start over[[: fanfold rerun {task}]]",
     "file_damaged": (
-        "The file {file} in {folder} has {found} bytes, but {size} were written. It was changed there, or cut off on its way. "
+        "The file {file} in {folder} has {found} {found:byte|bytes}, but {size} {size:was|were} written. It was "
+        "changed there, or cut off on its way. "
         "Put it back, or start over[[: fanfold rerun {task}]]"
     ),
     "file_damaged_public": "A file of this task was changed where it is stored, or cut off on its way from there.",
@@ -151,7 +155,7 @@ SENTENCES: dict[str, str] = {
     "key_twice": (
         "{what:word} has the key {key} twice, once as text: JSON has only text keys, so one value would be lost."
     ),
-    "value_too_large": "{what:word} is {size:.0f} MB; the limit is {limit:.0f} MB. Return write(name, data) instead.",
+    "value_too_large": "{what:word} is {size:size}; the limit is {limit:size}. Return write(name, data) instead.",
     "returned_by": "What {stage} returned",
     "input_of_item": "The input of item {item}",
     "output_of_item": "What {stage} made of item {item}",

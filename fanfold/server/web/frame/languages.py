@@ -114,7 +114,7 @@ class Words:
             return english()
         templates = ChainMap(SENTENCES, brought("zh"))
         marks = {"comma": "、", "either": "或", "semicolon": "；", "stop": "。", "space": ""}
-        return Language(templates, **marks, articles=False, word=self._word, state=self._state)
+        return Language(templates, **marks, articles=False, byte=("字节", "字节"), word=self._word, state=self._state)
 
     def _word(self, text: str) -> str:
         """A word in a message: a noun or a command of the engine, or a word of an application."""

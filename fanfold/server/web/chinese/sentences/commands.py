@@ -18,9 +18,7 @@ SENTENCES: dict[str, str] = {
     "split_follows_merge": "{stage} 在最后一次合并之后，会再次运行",
     "deleted_meanwhile": "任务在此期间被删除了。",
     "value_without_replace": "只有 replace 才能带值，{verdict} 不能（条目 {item}，部分 {part}）。",
-    "decision_too_large": (
-        "条目 {item} 的部分 {part} 的值为 {size:.1f} MB；上限为 {limit:.1f} MB。请对更小的部分作决定。"
-    ),
+    "decision_too_large": ("条目 {item} 的部分 {part} 的值为 {size:size}；上限为 {limit:size}。请对更小的部分作决定。"),
     "decision_with_file": "条目 {item} 的部分 {part} 的值含有文件。决定只能保存文本、数字等 JSON 值。",
     "nothing_to_decide": "任务 {task} 没有含多个条目的阶段，因此没有可以决定的内容。",
     "decisions_of_each": "{stage} 没有可供合并的条目结果；决定针对 each 阶段的条目。",

@@ -136,10 +136,10 @@ SENTENCES: dict[str, str] = {
     "database_silent": "数据库没有响应；服务器会继续尝试。",
     "foreign_origin": "请求来自其他网站的页面，不能在此更改任何内容。",
     "unknown_host": "此服务器不叫 {host}。请用其地址访问，或在设置 `allowed_hosts` 中允许此名称。",
-    "request_too_large": "请求超过 {limit:g} MB。请一次少发一些。",
-    "upload_too_large": "请求超过 {limit:g} MB。服务器管理者可以放宽：FANFOLD_UPLOAD_BYTES",
+    "request_too_large": "请求超过 {limit:size}。请一次少发一些。",
+    "upload_too_large": "请求超过 {limit:size}。服务器管理者可以放宽：FANFOLD_UPLOAD_BYTES",
     "json_too_large": (
-        "请求超过 {limit:g} MB，这是 JSON 的上限。请用 multipart/form-data 发送文件（上限 {most:g} MB），条目很多"
+        "请求超过 {limit:size}，这是 JSON 的上限。请用 multipart/form-data 发送文件（上限 {most:size}），条目很多"
         "时请分成几个任务。"
     ),
     "rest_missing": "请求的其余部分没有到达：{seconds:.0f} 秒内收到 {bytes} 字节。请重新发送。",

@@ -123,7 +123,7 @@ SENTENCES: dict[str, str] = {
     "json_nested": "它引用了自身，或嵌套过深",
     "nul_in_value": "{what:word} 含有 NUL 字符，数据库无法保存。请去掉，或用 write() 写入文件。",
     "key_twice": "{what:word} 中键 {key} 出现两次，其中一次为文本：JSON 只有文本键，会丢失一个值。",
-    "value_too_large": "{what:word} 有 {size:.0f} MB；上限为 {limit:.0f} MB。请改为返回 write(name, data)。",
+    "value_too_large": "{what:word} 有 {size:size}；上限为 {limit:size}。请改为返回 write(name, data)。",
     "returned_by": "{stage} 返回的内容",
     "input_of_item": "条目 {item} 的输入",
     "output_of_item": "{stage} 对条目 {item} 的结果",
