@@ -139,6 +139,8 @@ class Task:
     """Why it needs a person; None if it does not."""
     still_running: str | None = None
     """That a handler of it was told to stop and runs on, and in which worker; None if there is none."""
+    changed_subtasks: str | None = None
+    """That subtasks were redone after their results were used; None if none was, and in lists of tasks."""
     word: str = ""
     """Its state in the application's words; same as ``status``."""
     phase: str = ""

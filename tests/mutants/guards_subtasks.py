@@ -8,7 +8,13 @@ STORE, HANDLER = "fanfold/store/items/awaited/subtasks.py", "fanfold/engine/hand
 FOLLOW, MODEL = "fanfold/engine/tasks/steering/follow_parent.py", "fanfold/model/awaited/subtask.py"
 MOVES = "fanfold/engine/tasks/moving/transitions.py"
 HERE = "engine/test_subtasks.py"
+CHANGED = "fanfold/engine/queries/changed_subtasks.py"
 MUTANTS = (
+    mutant(
+        "a subtask that is redone is told in its parent, but not one that just ends later",
+        Edit(CHANGED, "return redone_at is not None and redone_at >= used_at and ", "return "),
+        test="engine/test_changed_subtasks.py::test_a_subtask_that_nobody_waits_for_and_that_ends_later_is_no_change[sqlite]",
+    ),
     mutant(
         "a subtask is submitted under the lease of its item",
         Edit(HANDLER, "        return tx.subtasks.may_submit(item, lease)\n", "        return True\n"),

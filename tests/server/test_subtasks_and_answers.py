@@ -23,6 +23,23 @@ def at_the_gate(sqlite_installation: Installation, sqlite_asker: Asker) -> tuple
     return sqlite_asker, task
 
 
+def test_a_subtask_that_was_redone_is_told_over_http_and_on_the_page(
+    at_the_gate: tuple[Asker, str], sqlite_installation: Installation
+) -> None:
+    asker, task = at_the_gate
+    (child,) = asker.get(f"/tasks?parent={task}")["tasks"]
+    assert asker.get(f"/tasks/{task}")["changed_subtasks"] is None
+    asker.post(f"/tasks/{child['id']}/rerun")
+    sqlite_installation.work()
+    found = asker.get(f"/tasks/{task}")
+    assert found["changed_subtasks"].startswith(f"1 subtask was redone after its result was used here: {child['id']}.")
+    assert "fanfold retry" not in found["changed_subtasks"]
+    assert found["sentences"]["changed_subtasks"]["parameters"]["items"] == ["measure 1"]
+    assert "1 subtask was redone" in asker.client.get(f"/tasks/{task}").text
+    chinese = asker.client.get(f"/tasks/{task}", headers={"accept-language": "zh"}).text
+    assert "1 个子任务在其结果被此处采用之后又重做了" in chinese
+
+
 def test_an_answer_is_given_over_http_and_kept(
     at_the_gate: tuple[Asker, str], sqlite_installation: Installation
 ) -> None:

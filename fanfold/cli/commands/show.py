@@ -68,7 +68,7 @@ def fields(task: Task) -> list[tuple[str, Any]]:
     degraded = results.marked(task, "degraded") if task.degraded else ""
     return [
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
-        ("subtask of", origin(task)), ("subtasks", below(task)),
+        ("subtask of", origin(task)), ("subtasks", below(task)), ("changed since", task.changed_subtasks),
         ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, degraded, task.message)))),
         ("waits", task.wait_reason), ("needs you", task.needs_you if task.needs_you != task.wait_reason else ""),
         ("still running", task.still_running), ("error", task.error_message), ("missing", task.missing or ""),

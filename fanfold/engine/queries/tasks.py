@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
+from fanfold.engine.queries.changed_subtasks import changed_subtasks
 from fanfold.engine.queries.lookup import Lookup, check_limit
 from fanfold.engine.queries.pauses import Pause, pausing, pausing_stream
 from fanfold.engine.queries.task_view import number_in, updated_at_in, view
@@ -43,7 +45,12 @@ class TaskQueries:
 
     def get(self, task_id: str) -> Task:
         """The task as it is now."""
-        return self._look.view(self._look.row(task_id))
+        row = self._look.row(task_id)
+        task = self._look.view(row)
+        if not task.subtasks:
+            return task
+        with self.store.read() as tx:
+            return replace(task, changed_subtasks=changed_subtasks(tx, row, task))
 
     def list(
         self,

@@ -13,7 +13,7 @@ from fanfold.model.text.sentences import Language, Sentence, read_in
 
 BROUGHT: dict[str, dict[str, str]] = {}
 """Messages of applications, by language and code."""
-TEXTS = ("wait_reason", "still_running", "needs_you", "error_message", "held", "degraded", "reason")
+TEXTS = ("wait_reason", "still_running", "changed_subtasks", "needs_you", "error_message", "held", "degraded", "reason")
 """Fields of tasks, items, results, attempts and events that contain messages."""
 Record = TypeVar("Record")
 

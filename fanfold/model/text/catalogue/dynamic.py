@@ -2,6 +2,12 @@
 
 SENTENCES: dict[str, str] = {
     "waits_for_subtasks": "waits for {count} {count:subtask|subtasks}, such as {task}",
+    "subtasks_changed": (
+        "{count} {count:subtask was|subtasks were} redone after {count:its result was|their results were} used here: "
+        "{tasks}. This task still has the earlier {count:result|results}. To redo what used {count:it|them}, retry {items}: "
+        "that submits {count:a new subtask|new subtasks} unless the handler asks for the existing {count:result|results}"
+        "[[ (fanfold retry {task} --stage STAGE --item ITEM)]]"
+    ),
     "subtask_failed": "The subtask {name} ({task}) is {state:state}: {why}",
     "subtask_gone": "The subtask {name} ({task}) was deleted.",
     "subtask_twice": "This item already has a subtask {name} in this attempt. Give each its own name=.",

@@ -67,6 +67,9 @@ class TaskShape(BaseModel):
     still_running: str | None = Field(
         description="That a handler was told to stop and runs on in a worker, where nobody can end it; otherwise null."
     )
+    changed_subtasks: str | None = Field(
+        description="That subtasks were redone after their results were used here, and the way out; null in lists."
+    )
     needs_you: str | None = Field(description="Why a person should look at it; null if nobody needs to.")
     held: int = Field(description="Number of items of its stage that wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its position in the list, for `after`; stays valid if the task is deleted.")

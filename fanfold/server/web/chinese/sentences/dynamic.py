@@ -2,6 +2,10 @@
 
 SENTENCES: dict[str, str] = {
     "waits_for_subtasks": "等待 {count} 个子任务，例如 {task}",
+    "subtasks_changed": (
+        "{count} 个子任务在其结果被此处采用之后又重做了：{tasks}。此任务仍是先前的结果。要重做采用它的部分，请重试 {items}："
+        "除非处理函数读取已有的结果，否则会提交新的子任务[[（fanfold retry {task} --stage STAGE --item ITEM）]]"
+    ),
     "subtask_failed": "子任务 {name}（{task}）的状态是 {state:state}：{why}",
     "subtask_gone": "子任务 {name}（{task}）已被删除。",
     "subtask_twice": "此条目在本次尝试中已有子任务 {name}。请给每个子任务各自的 name=。",
