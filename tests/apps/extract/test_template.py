@@ -145,7 +145,7 @@ MISTAKES = {
     "n: integer\nrules: ['n.real.x > 1']": "names n.real.x, which is not a field",
     "n: integer\nrules: [m > 1]": "names m, which is not a field. The fields are n",
     "n: integer\nrules: [n + 1]": "cannot be read",
-    "a,b\nonly one\n": "2 columns and 1 questions",
+    "a,b\nonly one\n": "2 columns and 1 question",
     '{"type": "object"}': "must describe an object with `properties`",
     '{"properties": {"a": {"oneOf": []}}}': "uses oneOf",
     '{"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}}': "uses anyOf",
