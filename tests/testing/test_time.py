@@ -201,6 +201,21 @@ def test_other_items_are_worked_on_while_a_subtask_waits_for_a_person(engine: En
     assert engine.task(waiting).state == "active"
 
 
+def test_a_subtask_whose_pipeline_is_not_known_says_so_and_starts_when_it_is(engine: Engine) -> None:
+    below = ff.Pipeline("below")
+    below.step(name="make")(lambda task: 4)
+    above = ff.Pipeline("above", subtasks=[below])
+    above.step(name="get")(lambda task: task.submit_subtask(below).result())
+    task = engine.submit(above)
+    engine.run()
+    with pytest.raises(ff.TaskStopped) as caught:
+        engine.result(task)
+    assert "(below) is pending, 1 open: no worker serves stage make" in caught.value.__notes__[0]
+    engine.know(below)
+    engine.run()
+    assert engine.result(task) == 4
+
+
 def test_a_missing_result_says_what_waits_for_whom(engine: Engine) -> None:
     engine.know(child)
     task = engine.submit(parent)
