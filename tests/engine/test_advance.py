@@ -176,7 +176,7 @@ def test_a_task_whose_items_have_all_failed_has_failed(installation: Installatio
     installation.work()
     now = installation.client.get(task.id)
     assert now.state == "failed"
-    assert now.error_message == "2 items of convert failed: this page is bad"
+    assert now.error_message == "2 items of convert failed, for example: this page is bad"
 
 
 def test_failing_fast_does_not_wait_for_the_others(installation: Installation) -> None:

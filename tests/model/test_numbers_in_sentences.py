@@ -16,6 +16,7 @@ from fanfold.model.text import catalogue
 from fanfold.model.text.sentences import ENGLISH, Language, Sentence, render, say
 from fanfold.model.text.sizes import told_size
 from fanfold.model.values import serial
+from fanfold.server.web.frame.languages import Words
 
 NOUNS = (
     "attempts|bytes|calls|characters|columns|credits|days|decisions|digits|documents|errors|fields|files|handlers|hours|"
@@ -84,6 +85,16 @@ def test_a_count_has_the_right_noun_for_none_one_and_many(code: str) -> None:
     assert ONE_OF_MANY.search(told[1]) is None, told[1]
     for number in (0, 2):
         assert MANY_OF_ONE.search(told[number]) is None, told[number]
+
+
+def test_the_reason_of_one_item_is_not_told_as_that_of_all() -> None:
+    told = [str(say("items_failed", count=count, stage="convert", why="page 7 is torn")) for count in (1, 6)]
+    assert told == [
+        "1 item of convert failed: page 7 is torn",
+        "6 items of convert failed, for example: page 7 is torn",
+    ]
+    chinese = [Words("zh").sentence(say("items_failed", count=count, stage="e", why="x")) for count in (1, 6)]
+    assert chinese == ["e 的 1 个条目失败：x", "e 的 6 个条目失败，例如：x"]
 
 
 def test_the_test_of_counts_finds_a_wrong_noun() -> None:

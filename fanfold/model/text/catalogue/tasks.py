@@ -3,7 +3,7 @@
 SENTENCES: dict[str, str] = {
     "unknown_reason": "unknown",
     "stage_failed": "{stage} failed: {why}",
-    "items_failed": "{count} {count:item|items} of {stage} failed: {why}",
+    "items_failed": "{count} {count:item|items} of {stage} failed{count:: |, for example: }{why}",
     "some_failed": "{count} of {total} {total:item|items} of {stage} failed",
     "step_done": "{stage} is done",
     "step_failed": "{stage} itself failed: {why}",

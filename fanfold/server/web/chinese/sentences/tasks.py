@@ -3,7 +3,7 @@
 SENTENCES: dict[str, str] = {
     "unknown_reason": "原因不明",
     "stage_failed": "{stage} 失败：{why}",
-    "items_failed": "{stage} 的 {count} 个条目失败：{why}",
+    "items_failed": "{stage} 的 {count} 个条目失败{count:：|，例如：}{why}",
     "some_failed": "{stage} 的 {total} 个条目中有 {count} 个失败",
     "step_done": "{stage} 已完成",
     "step_failed": "{stage} 本身失败：{why}",
