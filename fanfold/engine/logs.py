@@ -111,9 +111,8 @@ class JsonFormatter(logging.Formatter):
             **_known(record),
         }
         for name, value in vars(record).items():
-            if name not in STANDARD and not name.startswith(
-                "_"
-            ):  # Libraries such as Ray mark every record for themselves.
+            # Libraries such as Ray mark every record for themselves.
+            if name not in STANDARD and not name.startswith("_"):
                 line.setdefault(name, BLANK if is_secret(name) else _plain(value))
         if record.exc_info and record.exc_info[0] is not None:
             line["exception"] = without_keys(self.formatException(record.exc_info))

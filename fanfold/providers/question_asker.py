@@ -159,6 +159,7 @@ class QuestionAsker:
                 raise
             return trouble
         except BaseException:
+            # Not in a thread: a coroutine that is cancelled may not be able to wait for one.
             self._give_up(key, inquiry, begun)
             raise
 

@@ -95,7 +95,11 @@ MUTANTS = (
     ),
     mutant(
         "a job cancelled before its thread took it is skipped",
-        Edit(THREADS, "if future.set_running_or_notify_cancel():", "if True:"),
+        Edit(
+            THREADS,
+            "if future.set_running_or_notify_cancel():\n                _answer(function, future)\n            del function",
+            "if True:\n                _answer(function, future)\n            del function",
+        ),
         by="sqlite",
         test="mutants/test_guards.py::test_a_job_cancelled_before_its_thread_took_it_does_not_end_the_thread",
     ),

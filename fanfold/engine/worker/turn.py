@@ -176,13 +176,13 @@ class _Steps:
         for number in sorted(numbers):
             with left_for_later(self._store, self._worker):
                 try:
-                    row = advance(self._store, self._pipelines, number, self._worker)
+                    state = advance(self._store, self._pipelines, number, self._worker)
                 except NotReady:
                     if self._large is not None:
                         self._large.add(number)
                         continue
-                    row = move_on(self._store, self._pipelines, number, self._worker)
-                if row is not None:
+                    state = move_on(self._store, self._pipelines, number, self._worker)
+                if state is not None:
                     self._note_move(number)
 
     def _advance_together(self, numbers: set[int]) -> set[int]:
@@ -310,6 +310,7 @@ def _failing_fast(settled: Sequence[Settlement], pipelines: Pipelines) -> set[in
 
 
 def _is_fail_fast(one: Settlement, pipelines: Pipelines) -> bool:
+    """Whether a stage of this name is, in any pipeline: `advance` looks at the right one, so a look too many does no harm."""
     return any(
         stage.planned.fail_fast for pipeline in pipelines.values() if (stage := pipeline.find(one.claimed.stage))
     )

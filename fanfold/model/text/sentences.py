@@ -105,9 +105,8 @@ class Catalogue:
     def __call__(self, code: str, /, **parameters: Any) -> Sentence:
         """The sentence with this code; KeyError for an unknown code or a missing parameter."""
         code = f"{self.name}.{code}" if self.name else code
-        if (
-            not parameters and code in self._plain
-        ):  # A fast path: objections to commands are made for every task of a list.
+        # A fast path: objections to commands are made for every task of a list.
+        if not parameters and code in self._plain:
             return self._plain[code]
         known = {name: _plain(value) for name, value in parameters.items()}
         made = Sentence(_filled(self.english[code], known, Language(self.english)), code, known)

@@ -8,15 +8,21 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
-if TYPE_CHECKING:
-    from fanfold.store.dialects.postgresql_parts.connections import Use
-
 Reading = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a read-only transaction."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A connection in use."""
+
+    connection: Any
+    thread: int
+    since: float
 
 
 @dataclass(frozen=True)

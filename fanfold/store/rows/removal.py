@@ -139,9 +139,8 @@ class Removal:
     def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
         key = tuple(table.primary_key)
         some = sa.select(*key).where(table.c.task == number).limit(limit)
-        if (
-            self.clock.dialect.locks_rows
-        ):  # PostgreSQL must lock rows in a fixed order; SQLite would sort all of them for it.
+        # PostgreSQL must lock rows in a fixed order; SQLite would sort all of them for it.
+        if self.clock.dialect.locks_rows:
             some = some.order_by(*key)
         return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
 

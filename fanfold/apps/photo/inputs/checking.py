@@ -45,7 +45,8 @@ def checked(name: str, content: bytes, target: Path, pixels: int) -> Checked:
         TypeError,
         OSError,
         struct.error,
-    ):  # Broken EXIF says nothing about the picture.
+    ):
+        # Broken EXIF says nothing about the picture.
         upright = picture
     path = target.with_suffix(FORMATS[kind])
     save_plain(upright, path)

@@ -196,7 +196,7 @@ def enter(
     started: dict[str, Any] = (
         {} if row.started_at else {"started_at": tx.items.first_started_at(row.number, row.plan.stages[0].name)}
     )
-    clear: dict[str, Any] = {
+    cleared: dict[str, Any] = {
         "error_code": None,
         "error_message": None,
         "reason": None,
@@ -207,7 +207,7 @@ def enter(
         stops = stage.gate and not through_gate and not _passed_gate(counts, stage, new_items, put_back, begun)
         if put_back or make_items(tx, row, stage, new_items, counts.event):
             target = TaskState.WAITING if stops else TaskState.ACTIVE
-            written = clear | started | {"missing": counts.missing(stage.name)}
+            written = cleared | started | {"missing": counts.missing(stage.name)}
             if verb == "advance" and target is TaskState.ACTIVE:
                 written |= closed_on_entering(tx, row, stage)
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
@@ -218,7 +218,7 @@ def enter(
             return _stop(tx, pipelines, row, actor, stage, counts, left, decision)
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
-    written = clear | started | {"missing": counts.missing(None)}
+    written = cleared | started | {"missing": counts.missing(None)}
     move(tx, pipelines, row, verb, TaskState.COMPLETED, actor=actor, stage=last, values=written)
     return TaskState.COMPLETED
 

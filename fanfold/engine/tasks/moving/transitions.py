@@ -106,15 +106,13 @@ def move(
             raise IllegalMove(say("no_such_move", verb=verb, state=target))
         # A move clears the reason why the task was paused or could not move; a pause sets its own reason.
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
-        if (
-            row.closed_at is not None
-        ):  # In its next state a task is open, unless it enters another stage that may spend.
+        # In its next state a task is open, unless it enters another stage that may spend.
+        if row.closed_at is not None:
             written.setdefault("closed_at", None)
         if row.start_at is not None:  # Any move ends the wait for its start time.
             written["start_at"] = None
-        if (
-            row.by_parent and verb != "advance"
-        ):  # Whoever moves it now; while on_cancelled runs, it stays cancelled by its parent.
+        # Whoever moves it now; while on_cancelled runs, it stays cancelled by its parent.
+        if row.by_parent and verb != "advance":
             written = {"by_parent": None, **written}
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
     record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))

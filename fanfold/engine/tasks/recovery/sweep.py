@@ -1,4 +1,7 @@
-"""Recovers from crashes. Every worker runs this, in single statements that check their own conditions."""
+"""Recovers from crashes. One worker at a time runs this, in short transactions that check their own conditions.
+
+Any of them can run again: after a crash in between, the next sweep continues.
+"""
 
 from __future__ import annotations
 

@@ -41,9 +41,8 @@ def fire_due(store: Store, pipelines: Pipelines, actor: str) -> int:
             continue
         try:
             fired += _Firing(store, pipeline, actor).fire(row, now)
-        except (
-            OSError
-        ) as problem:  # No disk space for its files, for example: pruning comes after this, and may make some.
+        except OSError as problem:
+            # No disk space for its files, for example: pruning comes after this, and may make some.
             log.warning("[%s] Schedule %s is tried again at the next sweep: %s", actor, row.name, problem)
     return fired
 

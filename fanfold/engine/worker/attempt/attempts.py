@@ -88,7 +88,7 @@ class Attempts:
         self._running: dict[int, RunningAttempt] = {}
         """The attempt that holds each item's lease, as far as this worker knows."""
         self._settled: deque[Settlement] = deque()
-        # The watchdog's thread takes from it too.
+        """The watchdog's thread takes from it too."""
         self._lost_claims: dict[int, int] = {}
         self._per_stage: dict[tuple[str, str], int] = {}
         self._per_task: dict[int, int] = {}

@@ -46,9 +46,8 @@ class Threads:
         with self._lock:
             try:
                 inbox = self._idle.pop() if self._idle else self._new()
-            except (
-                RuntimeError
-            ) as error:  # The system refuses more threads: handlers or other programs have used them up.
+            except RuntimeError as error:
+                # The system refuses more threads: handlers or other programs have used them up.
                 if not self._made:
                     raise
                 self._line.append((function, future))
@@ -75,9 +74,8 @@ class Threads:
     def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
         while (job := inbox.get()) is not None:
             function, future = job
-            if (
-                future.set_running_or_notify_cancel()
-            ):  # From here on the future gets a result, even if nobody waits for it.
+            # From here on the future gets a result, even if nobody waits for it.
+            if future.set_running_or_notify_cancel():
                 _answer(function, future)
             del function, future, job
             with self._lock:

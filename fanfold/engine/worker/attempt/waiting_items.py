@@ -117,9 +117,8 @@ class WaitingItems:
     def release_late(self) -> None:
         """Hand back items that have waited too long, and note that the handlers of their stages are slow."""
         since = time.monotonic() - LONGEST_WAIT_SECONDS
-        if not any(
-            queue and queue[0].claimed_at <= since for queue in self._queues.values()
-        ):  # In order of their claims.
+        # In order of their claims.
+        if not any(queue and queue[0].claimed_at <= since for queue in self._queues.values()):
             return
         late = self._take(lambda one: one.claimed_at <= since)
         for pair in {one.pair for one in late}:

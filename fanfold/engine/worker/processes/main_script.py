@@ -31,9 +31,8 @@ class Unguarded(BadPipeline):
 def main_path() -> str | None:
     """The file of the main script that a child would import; None if there is none, or if a child does not import it."""
     main = sys.modules.get("__main__")
-    if (
-        spec := getattr(main, "__spec__", None)
-    ) is not None:  # Run with -m: imported by name, unless that is `__main__`.
+    # Run with -m: imported by name, unless that is `__main__`.
+    if (spec := getattr(main, "__spec__", None)) is not None:
         return None if spec.name.rpartition(".")[2] == "__main__" else spec.origin
     file = getattr(main, "__file__", None)
     return None if file is None or not os.path.exists(file) else file

@@ -1,7 +1,7 @@
 """Views for the output of items: one module per view, which knows a shape of output but no application.
 
 A pipeline chooses a view by name. Each module has a function `shown(output, task_id)` that returns what to show, or None
-if the output does not have its shape. In that case, or without a choice, the first view that fits is used.
+if the output does not have its shape. In that case, or without a choice, `document` is tried, then `json`.
 """
 
 from __future__ import annotations

@@ -8,24 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from fanfold.store.dialects.access import Use
+
 SHARES = {"keepalives_idle": 3, "keepalives_interval": 6}
 """Fractions (1/n) of the patience after which an idle connection is probed, and between two probes."""
 PROBES = 3
-
-
-@dataclass(frozen=True)
-class Use:
-    """A connection in use."""
-
-    connection: Any
-    thread: int
-    since: float
 
 
 class Connections:

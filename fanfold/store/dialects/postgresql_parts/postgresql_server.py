@@ -15,9 +15,9 @@ from sqlalchemy import event
 
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.store.database_errors import drop_spoiled, is_locked_out
-from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Wishes
+from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Use, Wishes
 from fanfold.store.dialects.poolers import POOLERS, Pooler, split_pooler
-from fanfold.store.dialects.postgresql_parts.connections import Connections, Use, client_options, server_options
+from fanfold.store.dialects.postgresql_parts.connections import Connections, client_options, server_options
 from fanfold.store.urls import shown
 
 CHANNEL = "fanfold"
