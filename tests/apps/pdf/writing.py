@@ -12,6 +12,8 @@ LEFT, TOP = 64, 768
 FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "T": "Times-Roman", "I": "Times-Italic", "M": "Courier"}
 SIZES = {1: 26.0, 2: 19.0, 3: 15.0}
 BODY, LEADING = 12.0, 17.0
+SCRIPTS = [*map(chr, range(0x5D0, 0x5EB)), *map(chr, range(0x621, 0x64B)), "لا"]
+"""Hebrew and Arabic letters and a glyph for two of them: font "X" has them after the codes of ASCII, all half as wide as high."""
 
 
 @dataclass
@@ -82,10 +84,17 @@ class Sheet:
 
 def shown(text: str, font: str) -> str:
     """A string for the operator that shows it: UTF-16 in hex for Chinese, an escaped literal for the rest."""
+    if font == "X":
+        return f"<{bytes(128 + SCRIPTS.index(sign) if sign in SCRIPTS else ord(sign) for sign in signs(text)).hex()}>"
     if font == "C":
         return f"<{text.encode('utf-16-be').hex()}>"
     escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
     return f"({escaped.encode('cp1252').decode('latin-1')})"
+
+
+def signs(text: str) -> list[str]:
+    """The glyphs of a text as it is drawn, from left to right: lam and alef are one."""
+    return [sign if sign != "\ufefb" else "لا" for sign in text]
 
 
 class Pdf:
@@ -95,7 +104,10 @@ class Pdf:
         self.objects: list[tuple[str, bytes | None]] = []
         catalog, pages, outline = self.add(""), self.add(""), self.add("")
         self.trailer = f"/Root {catalog} 0 R"
-        fonts = " ".join(f"/{name} {self.add(font)} 0 R" for name, font in {**latin_fonts(), "C": self.song()}.items())
+        known = {**latin_fonts(), "C": self.song()}
+        if any("/X " in operator for sheet in sheets for operator in sheet.operators):
+            known["X"] = self.scripts()
+        fonts = " ".join(f"/{name} {self.add(font)} 0 R" for name, font in known.items())
         kids = [self.page(sheet, pages, fonts) for sheet in sheets]
         self.put(pages, f"/Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}]")
         self.put(catalog, f"/Type /Catalog /Pages {pages} 0 R /Outlines {outline} 0 R /Lang (en)")
@@ -122,6 +134,18 @@ class Pdf:
         glyphs = self.add(f"{base} {system} /FontDescriptor {descriptor} 0 R")
         name = "/BaseFont /STSong-Light-UniGB-UTF16-H /Encoding /UniGB-UTF16-H"
         return f"/Type /Font /Subtype /Type0 {name} /DescendantFonts [{glyphs} 0 R]"
+
+    def scripts(self) -> str:
+        """A font with Hebrew and Arabic letters, which has no shapes for them but says which they are."""
+        codes = {code: chr(code) for code in range(32, 127)} | {128 + at: sign for at, sign in enumerate(SCRIPTS)}
+        lines = [f"<{code:02x}> <{sign.encode('utf-16-be').hex()}>" for code, sign in codes.items()]
+        blocks = [lines[at : at + 100] for at in range(0, len(lines), 100)]
+        mapped = "\n".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar" for block in blocks)
+        space = "1 begincodespacerange\n<00> <ff>\nendcodespacerange"
+        stream = f"/CIDInit /ProcSet findresource begin begincmap\n{space}\n{mapped}\nendcmap end"
+        mapping = self.add("", stream.encode())
+        widths = "/FirstChar 0 /LastChar 255 /Widths [" + " ".join(["500"] * 256) + "]"
+        return f"/Type /Font /Subtype /Type1 /BaseFont /Helvetica {widths} /ToUnicode {mapping} 0 R"
 
     def page(self, sheet: Sheet, parent: int, fonts: str) -> int:
         """A page with what is drawn on it."""

@@ -11,6 +11,7 @@ import unicodedata
 
 from fanfold.apps.pdf.characters import surrogates
 from fanfold.apps.pdf.characters.glyphs import OwnText
+from fanfold.apps.pdf.characters.right_to_left import RightToLeft
 from fanfold.apps.pdf.characters.type_spans import TypeSpans
 from fanfold.apps.pdf.markdown import cleaning
 from fanfold.apps.pdf.markdown.pieces import BOLD, MONO, SUB, SUP, Piece
@@ -40,12 +41,14 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
     spans = own.type_spans if len(original) == own.textpage.count_chars() else None
     position = 0
     loose: _Loose | None = None
+    reversed_text = RightToLeft(own, pieces) if any(map(cleaning.is_right_to_left, _texts(pieces))) else None
     for piece in (piece for piece in pieces if piece.text):
+        if reversed_text is not None and reversed_text.holds(piece):
+            _turn_around(own, piece, reversed_text, spans)
+            continue
         start = place(own, simple, piece, position)
         if start < 0:
-            if cleaning.is_right_to_left(piece.text):
-                _turn_around(own, piece)
-            elif spans is not None and piece.text.isprintable():
+            if spans is not None and piece.text.isprintable():
                 loose = loose or _Loose(simple)
                 _set_loosely(piece, loose.indexes(piece.text), spans)
             continue
@@ -64,6 +67,10 @@ def correct(own: OwnText, pieces: list[Piece]) -> list[str]:
         if _ACCENT.search(piece.text):
             _compose(own, piece, start)
     return [address for _, _, address in spans.links] if spans is not None else []
+
+
+def _texts(pieces: list[Piece]) -> list[str]:
+    return [piece.text for piece in pieces]
 
 
 def _compose(own: OwnText, piece: Piece, start: int) -> None:
@@ -126,8 +133,14 @@ def _set_loosely(piece: Piece, indexes: list[int] | None, spans: TypeSpans) -> N
     _set(piece, flags)
 
 
-def _turn_around(own: OwnText, piece: Piece) -> None:
-    """Put the words of Arabic and Hebrew into the order in which they are read, as pdfium has them."""
+def _turn_around(own: OwnText, piece: Piece, reversed_text: RightToLeft, spans: TypeSpans | None) -> None:
+    """Put Arabic and Hebrew into the order in which they are read: by the places of the letters, or else as pdfium has them."""
+    read = reversed_text.read(piece)
+    if read is not None:
+        piece.text, indexes = read
+        if spans is not None:
+            _set_loosely(piece, indexes, spans)
+        return
     found = own.text_within(piece.shown or (piece.x0, piece.y0, piece.x1, piece.y1))
     if letters(found) == letters(piece.text):
         piece.text = " ".join(cleaning.characters(found).split())

@@ -39,15 +39,16 @@ _END = 2.0
 _APART = 0.25
 
 
-def columns(boxes: Sequence[Box]) -> list[list[Line]]:
-    """The lines of a page, column by column in reading order."""
+def columns(boxes: Sequence[Box], *, is_mirrored: bool = False) -> list[list[Line]]:
+    """The lines of a page, column by column in reading order; ``is_mirrored`` if left and right of the page were swapped."""
     if not boxes:
         return []
     size = median([box.size for box in boxes if isinstance(box, Piece)] or [10.0])
     _lower_initials(boxes, size)
     fused, members = _fused(boxes, size)
     parts = _parts(fused, size)
-    return [lines([member for box in part for member in members.get(id(box), (box,))]) for part in parts]
+    whole = ([member for box in part for member in members.get(id(box), (box,))] for part in parts)
+    return [lines(part, is_mirrored=is_mirrored) for part in whole]
 
 
 def _fused(boxes: Sequence[Box], usual: float) -> tuple[list[Box], dict[int, list[Box]]]:

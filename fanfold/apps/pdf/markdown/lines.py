@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown import cleaning, directions
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
 
 Box = Piece | Table
@@ -62,16 +61,16 @@ def _left(piece: Piece) -> float:
     return piece.x0
 
 
-def lines(boxes: Sequence[Box]) -> list[Line]:
-    """The lines of one column, from top to bottom."""
+def lines(boxes: Sequence[Box], *, is_mirrored: bool = False) -> list[Line]:
+    """The lines of one column, from top to bottom; ``is_mirrored`` if left and right of the page were swapped."""
     found: list[Line] = []
     # A table is much taller than the lines that may stand beside it, and would make one row of them.
     tables = [box for box in boxes if isinstance(box, Table)]
     for row in rows([box for box in boxes if isinstance(box, Piece)] if tables else boxes):
         pieces = cast("list[Piece]", row)
         if len(row) > 1:
-            pieces.sort(key=_left)
-            pieces = _read_order(pieces)
+            pieces.sort(key=_left, reverse=is_mirrored)
+            pieces = directions.in_reading_order(pieces, boxes)
         found.append(_line(pieces))
     for box in sorted(tables, key=lambda box: box.y0):
         line = Line("", box.x0, box.y0, box.x1, box.y1, 0.0, False, False, [], box)
@@ -79,20 +78,6 @@ def lines(boxes: Sequence[Box]) -> list[Line]:
         at = next((at for at, other in enumerate(found) if other.y0 + other.y1 > middle), len(found))
         found.insert(at, line)
     return found
-
-
-def _read_order(pieces: list[Piece]) -> list[Piece]:
-    """Pieces from left to right or, in Arabic and Hebrew, from right to left with Latin words and numbers kept in order."""
-    for piece in pieces:
-        if cleaning.is_right_to_left(piece.text):
-            break
-    else:
-        return pieces
-    ordered: list[Piece] = []
-    for is_own, group in itertools.groupby(reversed(pieces), key=lambda piece: cleaning.is_right_to_left(piece.text)):
-        part = list(group)
-        ordered.extend(part if is_own else reversed(part))
-    return ordered
 
 
 def _line(pieces: list[Piece]) -> Line:

@@ -12,7 +12,7 @@ from fanfold.apps.pdf.characters import cutting, unmapped_bullets
 from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.heads.headings import Headings
-from fanfold.apps.pdf.markdown import layout
+from fanfold.apps.pdf.markdown import directions, layout
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
@@ -162,7 +162,10 @@ def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tu
     cells = {id(table): finding.held(table, raw.pieces) for table in tables}
     held = {id(piece) for pieces in cells.values() for piece in pieces}
     free = [piece for piece in raw.pieces if id(piece) not in held]
-    for block in headings.mark_columns(layout.columns([*free, *tables]), raw.number):
+    boxes: list[layout.Box] = [*free, *tables]
+    with directions.mirrored(boxes, raw.width) as is_mirrored:
+        found = list(headings.mark_columns(layout.columns(boxes, is_mirrored=is_mirrored), raw.number))
+    for block in found:
         if block.table is not None:
             yield from ((line, False) for line in cell_lines(block.table, cells[id(block.table)]))
         else:
@@ -193,7 +196,7 @@ class _Lines:
             at = line.text.find(piece.text, position)
             gap = line.text[position:at] if at >= 0 else " "
             position = max(at, position) + len(piece.text)
-            wide = before is not None and piece.x0 - before.x1 > _CELL_GAP * line.size
+            wide = before is not None and max(piece.x0 - before.x1, before.x0 - piece.x1) > _CELL_GAP * line.size
             text += "\t" if wide else gap
             runs.extend(
                 Run(word.text, len(text) + word.start, self._box(word.edges)) for word in self.characters.words(piece)

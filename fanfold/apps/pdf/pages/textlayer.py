@@ -15,7 +15,7 @@ from fanfold.apps.pdf.figures import figure_blocks
 from fanfold.apps.pdf.figures.areas import areas_of
 from fanfold.apps.pdf.formulas import displayed
 from fanfold.apps.pdf.heads.headings import Headings
-from fanfold.apps.pdf.markdown import blocks, footnotes, hyphens, layout
+from fanfold.apps.pdf.markdown import blocks, directions, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
@@ -128,9 +128,13 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> tuple[list
     tables = finding.find(raw, headings.body)
     taken = {id(piece) for table in tables for piece in finding.held(table, raw.pieces)}
     free = [piece for piece in raw.pieces if id(piece) not in taken]
-    columns, notes = footnotes.take(layout.columns([*free, *tables]), headings.body)
-    columns = displayed.written(columns, own, raw)
-    found = list(headings.mark_columns(map(absorb, columns), raw.number))
+    boxes: list[layout.Box] = [*free, *tables]
+    with directions.mirrored(boxes, raw.width) as is_mirrored:
+        columns, notes = footnotes.take(layout.columns(boxes, is_mirrored=is_mirrored), headings.body)
+        columns = columns if is_mirrored else list(map(absorb, displayed.written(columns, own, raw)))
+        found = list(headings.mark_columns(columns, raw.number))
+        if is_mirrored:
+            directions.turn_lines((*found, *notes), raw.width)
     # Text at another angle does not fit between the lines of the page, so it follows them.
     aside = (column for group in raw.turned for column in layout.columns(group.pieces))
     return [*found, *(block for column in aside for block in blocks.group(column)), *notes], tables

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fanfold.apps.pdf.characters.glyphs import OwnText
 from fanfold.apps.pdf.characters.pdfium_text import SIMPLIFIED
-from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown import cleaning, directions
 from fanfold.apps.pdf.markdown.pieces import Piece
 
 Edges = tuple[float, float, float, float]
@@ -108,9 +108,11 @@ def _plain(text: str) -> str:
 def _divided(text: str, edges: Edges) -> Iterator[Word]:
     """Words with an estimated box: Chinese characters are about twice as wide as Latin letters."""
     left, top, right, bottom = edges
+    if directions.is_mostly_right_to_left([text]):
+        left, right = right, left
     widths = [2 if cleaning.is_cjk(character) else 1 for character in text]
     whole = sum(widths) or 1
-    tall = bottom - top > 2 * (right - left) and len(text) > 2
+    tall = bottom - top > 2 * abs(right - left) and len(text) > 2
     for match in _WORD.finditer(text):
         begins, ends = sum(widths[: match.start()]) / whole, sum(widths[: match.end()]) / whole
         if tall:
@@ -118,4 +120,5 @@ def _divided(text: str, edges: Edges) -> Iterator[Word]:
             yield Word(match.start(), match[0], (left, top + begins * height, right, top + ends * height))
         else:
             width = right - left
-            yield Word(match.start(), match[0], (left + begins * width, top, left + ends * width, bottom))
+            ends_of_word = sorted((left + begins * width, left + ends * width))
+            yield Word(match.start(), match[0], (ends_of_word[0], top, ends_of_word[1], bottom))
