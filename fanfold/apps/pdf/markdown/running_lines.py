@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from fanfold.apps.pdf.markdown import layout
+from fanfold.apps.pdf.markdown import layout, line_numbers
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.page_numbers import PageNumbers
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Turned
@@ -108,10 +108,11 @@ class Running:
         """The pieces of the last page, and its first and last lines."""
 
     def drop(self, page: RawPage, body: float) -> list[str]:
-        """Remove running headers, footers, page numbers and stamps from a page; return their text.
+        """Remove numbers of lines, running headers, footers, page numbers and stamps from a page; return their text.
 
-        A page that would be left almost empty keeps them all, because they are its text.
+        A page that would be left almost empty keeps its running lines, because they are its text.
         """
+        numbers = [piece.text for piece in line_numbers.take(page)]
         proven, unproven = self._headers(page, body)
         for row in self._stamped(page):
             (proven if self._stamps.know(row.text, row.y0, page.number) else unproven).extend(row.pieces)
@@ -119,12 +120,12 @@ class Running:
             unproven = []
         gone = {id(piece) for piece in proven + unproven}
         if not _leaves_enough(page, gone):
-            return []
+            return numbers
         page.pieces = [piece for piece in page.pieces if id(piece) not in gone]
         for group in page.turned:
             group.pieces = [piece for piece in group.pieces if id(piece) not in gone]
         page.turned = [group for group in page.turned if group.pieces]
-        return [piece.text for piece in proven + unproven]
+        return [*numbers, *(piece.text for piece in proven + unproven)]
 
     def beside(self, page: RawPage, body: float) -> list[Piece]:
         """Pieces that do not recur at the edges of other pages; none on a scan with a stamp."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf.characters.glyphs import own_text, whole
 from fanfold.apps.pdf.heads import faces, headings, outline_titles
-from fanfold.apps.pdf.markdown import cleaning, hyphens, layout, running_survey
+from fanfold.apps.pdf.markdown import cleaning, hyphens, layout, line_numbers, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.reading import page_pieces as reading
@@ -60,6 +60,8 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
     """Read an evenly spread sample of pages and record what they share, as JSON values."""
     pages, _problems = reading.read(path, sample(len(document)))
     _complete(document, pages)
+    for page in pages.values():
+        line_numbers.take(page)
     entries = outline(document)
     body, ladder, texts = _sizes(pages.values())
     found = {
