@@ -17,7 +17,7 @@ LAM_ALEF = "\ufefb"
 
 def drawn(sheet: Sheet, visual: str, y: float, right: float = RIGHT) -> None:
     """A line that ends at the right, its characters given from left to right."""
-    sheet.text(right - len(visual) * SIZE / 2, y, visual, "X", SIZE)
+    sheet.text(right - len(visual) * SIZE / 2, y, visual, "Q", SIZE)
 
 
 def markdown(path: Path, *lines: str) -> str:

@@ -13,7 +13,7 @@ FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "T": "Times-Roman", "I": "Time
 SIZES = {1: 26.0, 2: 19.0, 3: 15.0}
 BODY, LEADING = 12.0, 17.0
 SCRIPTS = [*map(chr, range(0x5D0, 0x5EB)), *map(chr, range(0x621, 0x64B)), "لا"]
-"""Hebrew and Arabic letters and a glyph for two of them: font "X" has them after the codes of ASCII, all half as wide as high."""
+"""Hebrew and Arabic letters and a glyph for two of them: font "Q" has them after the codes of ASCII, all half as wide as high."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Sheet:
 
 def shown(text: str, font: str) -> str:
     """A string for the operator that shows it: UTF-16 in hex for Chinese, an escaped literal for the rest."""
-    if font == "X":
+    if font == "Q":
         return f"<{bytes(128 + SCRIPTS.index(sign) if sign in SCRIPTS else ord(sign) for sign in signs(text)).hex()}>"
     if font == "C":
         return f"<{text.encode('utf-16-be').hex()}>"
@@ -105,8 +105,8 @@ class Pdf:
         catalog, pages, outline = self.add(""), self.add(""), self.add("")
         self.trailer = f"/Root {catalog} 0 R"
         known = {**latin_fonts(), "C": self.song()}
-        if any("/X " in operator for sheet in sheets for operator in sheet.operators):
-            known["X"] = self.scripts()
+        if any("/Q " in operator for sheet in sheets for operator in sheet.operators):
+            known["Q"] = self.scripts()
         fonts = " ".join(f"/{name} {self.add(font)} 0 R" for name, font in known.items())
         kids = [self.page(sheet, pages, fonts) for sheet in sheets]
         self.put(pages, f"/Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}]")

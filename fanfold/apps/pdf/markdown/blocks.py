@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
+from fanfold.apps.pdf.markdown import labels
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import BOLD, Table
 
@@ -204,6 +205,8 @@ class _Edges:
     left: float
     right: float
     hanging: bool
+    labelled: bool = False
+    """Whether each paragraph has a label before it: a speaker, a number, an article, a question."""
 
     @classmethod
     def of(cls, run: list[Line], width: float) -> _Edges:
@@ -213,7 +216,7 @@ class _Edges:
         if right - left < _NARROW * width and (len(run) < 3 or filled < 0.7 * (len(run) - 1)):
             # If all lines end early, the breaks are deliberate: an address, a form, verse.
             right = left + width
-        return cls(left, right, _hangs(run, left, right))
+        return cls(left, right, _hangs(run, left, right), labels.are_before(run, left, _INDENT))
 
 
 def _hangs(run: list[Line], left: float, right: float) -> bool:
@@ -263,7 +266,7 @@ def _begins(block: Block, line: Line, edges: _Edges) -> bool:
         return line.x0 < first.x0 - _INDENT * line.size or (
             short and line.x0 < _text_start(first, block.marker) - 0.5 * line.size
         )
-    if edges.hanging:
+    if edges.hanging or edges.labelled:
         return not indented
     begins = indented and above.x0 <= edges.left + _INDENT * line.size and (ended or not short)
     return begins or (short and ended)

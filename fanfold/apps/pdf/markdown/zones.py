@@ -20,6 +20,10 @@ _LEADERS = "...."
 # Share of the lines of running text that continue in the middle of a sentence, in lower case.
 _GOES_ON = 0.4
 _SHORTEST_NOTE = 7
+# Words beside at least this share of the lines of a text are part of them.
+_ON_EVERY_LINE = 0.7
+_FEW_WORDS = 2
+_MOST_WORDS = 0.6
 _END_OF_SENTENCE = re.compile(r"[.!?:;]$")
 
 
@@ -128,9 +132,21 @@ def is_aside(notes: list[Box], text: list[Box], size: float) -> bool:
     if len(found) < (1 if is_small else _COLUMN_ROWS) or longest < _SHORTEST_NOTE:
         return False
     lines = list(rows(text))
+    if not is_small and _are_cut_off(found, lines, size):
+        return False
     begins = [lines[0], *(below for above, below in itertools.pairwise(lines) if not _is_inside(above, below))]
     at_begin = sum(any(abs(row[0].y0 - line[0].y0) < 0.4 * size for line in begins) for row in found)
     return is_small or 2 * at_begin <= len(found)
+
+
+def _are_cut_off(notes: list[list[Box]], lines: list[list[Box]], size: float) -> bool:
+    """Whether nearly every line of a text has a word level with it, in the middle of a sentence: cut off its lines."""
+    level = sum(
+        any(abs(row[0].y0 + row[0].y1 - line[0].y0 - line[0].y1) < 0.2 * size for row in notes) for line in lines
+    )
+    texts = [" ".join(box.text for box in row if isinstance(box, Piece)) for row in notes]
+    words = sum(text[:1].islower() and len(text.split()) <= _FEW_WORDS for text in texts)
+    return level >= _ON_EVERY_LINE * len(lines) and words >= _MOST_WORDS * len(notes)
 
 
 def _is_inside(above: list[Box], below: list[Box]) -> bool:

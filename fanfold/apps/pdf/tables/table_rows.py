@@ -9,7 +9,7 @@ from fanfold.apps.pdf.markdown.inline import escaped
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
 from fanfold.apps.pdf.tables import spaced
-from fanfold.apps.pdf.tables.judging import is_table
+from fanfold.apps.pdf.tables.judging import are_unaligned, is_table
 
 # In multiples of the type size: maximum distance of a line from the table, of a cell from its column, and between pieces of
 # one cell.
@@ -73,6 +73,8 @@ def _grid(rows: list[Line]) -> list[Line]:
     cells = [_cells(row, _GRID_GAP) for row in rows]
     count = len(cells[0])
     if count < 2 or len(rows) + count < 5 or first.mono or _MARKER.fullmatch(_text(cells[0][0])):
+        return rows
+    if are_unaligned(list(zip(*cells, strict=True))):
         return rows
     columns = [(min(row[i][0].x0 for row in cells), max(row[i][-1].x1 for row in cells)) for i in range(count)]
     texts = [[_text(cell) for cell in row] for row in cells]
