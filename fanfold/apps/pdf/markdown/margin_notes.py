@@ -17,21 +17,59 @@ _MOST_NOTES = 30
 # In multiples of the type size: lines of one note are closer than this; first lines are indented by more.
 _TOGETHER = 0.9
 _INDENT = 0.7
+_STACKED = 2.5
+"""The parts of a sidebar are no further apart than this."""
+# A title is this much larger than the text, and has at most this many lines of the same size.
+_TITLE = 1.5
+_SAME_SIZE = 0.06
+_MOST_TITLE_LINES = 3
 
 
 def placed(left: list[Box], right: list[Box], size: float) -> Iterator[list[Box]]:
     """The two sides of a gutter in reading order: one after the other, or notes among the paragraphs of the text."""
     for notes, text in ((left, right), (right, left)):
         groups = _groups(notes, text, size)
-        if groups:
+        if groups and not _is_sidebar(groups, text, size):
             yield from _among(groups, text, size)
             return
     headings = _side_headings(left, right, size)
     if headings:
         yield from _before(headings, right)
         return
+    title = _title_beside(left, right, size)
+    if title:
+        known = set(map(id, title))
+        yield title
+        right = [box for box in right if id(box) not in known]
     yield left
     yield right
+
+
+def _title_beside(left: list[Box], right: list[Box], size: float) -> list[Box]:
+    """The title of the page at the top of its text, if a narrow sidebar stands to the left of both."""
+    if not right or _width(left) > _NARROW * _width(right):
+        return []
+    lines = list(rows(right))
+    sizes = [max((box.size for box in row if isinstance(box, Piece)), default=0.0) for row in lines]
+    largest = max(sizes)
+    is_large = [found > (1 - _SAME_SIZE) * largest for found in sizes]
+    count = is_large.index(False) if False in is_large else len(is_large)
+    is_title = largest >= _TITLE * size and 0 < count <= _MOST_TITLE_LINES and count == sum(is_large)
+    return [box for row in lines[:count] for box in row] if is_title and count < len(lines) else []
+
+
+def _width(boxes: list[Box]) -> float:
+    return max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
+
+
+def _is_sidebar(groups: list[list[Box]], text: list[Box], size: float) -> bool:
+    """Whether notes follow each other as the parts of one text, and do not stand where paragraphs begin."""
+    gaps = [min(box.y0 for box in below) - max(box.y1 for box in above) for above, below in pairwise(groups)]
+    if max(gaps) > _STACKED * size:
+        return False
+    found = list(rows(text))
+    starts = [found[at] for at in (0, *_paragraph_ends(found, size))]
+    return 2 * sum(_is_level(group, starts, size) for group in groups) < len(groups)
 
 
 def _side_headings(notes: list[Box], text: list[Box], size: float) -> list[list[Box]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
+from fanfold.apps.pdf.markdown.lines import rows
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.reading.kept_text import letters
 from fanfold.apps.pdf.tables import ruled, spaced
@@ -12,6 +14,12 @@ from fanfold.apps.pdf.tables.judging import is_table
 # In multiples of the type size: words of a justified line are at most this far apart.
 _WORDS_APART = 1.2
 _LEADERS = "...."
+# This many long lines right below a column, from where it begins (in points), are text and not the rest of a cell.
+_TEXT_LINES = 3
+_LONG_LINE = 30
+_SAME_EDGE = 2.0
+# In multiples of the height of a line: white space between lines of one text.
+_LEADING = 0.8
 
 
 def find(page: RawPage, body: float) -> list[Table]:
@@ -46,7 +54,7 @@ def _holds(table: Table, pieces: Sequence[Piece], body: float) -> bool:
 
 def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
     """A table of the layout engine, with the text of the page's own pieces if they have the same columns."""
-    if not _holds(seen, page.pieces, body) or _is_cut_out(seen, page.pieces):
+    if not _holds(seen, page.pieces, body) or _is_cut_out(seen, page.pieces) or _continues_below(seen, page.pieces):
         return []
     _say_once(seen, page.pieces)
     made = spaced.build(inside(page.pieces, seen), None)
@@ -82,6 +90,25 @@ def _is_cut_out(table: Table, pieces: Sequence[Piece]) -> bool:
         and min(abs(own.x0 - other.x1), abs(other.x0 - own.x1)) < _WORDS_APART * own.size
     }
     return len(going_on) > 1
+
+
+def _continues_below(table: Table, pieces: Sequence[Piece]) -> bool:
+    """Whether lines of text continue below one column alone: then it is cut out of a page with something beside its text."""
+    if table.is_ruled:
+        return False
+    level = 2 * table.y1
+    below = list(itertools.islice(rows([piece for piece in pieces if piece.y0 + piece.y1 > level]), _TEXT_LINES))
+    bottom = table.y1
+    texts: list[str] = []
+    for row in below:
+        left = min(box.x0 for box in row)
+        near = min(box.y0 for box in row) - bottom < _LEADING * (row[0].y1 - row[0].y0)
+        aligned = any(abs(left - column[0]) < _SAME_EDGE for column in table.columns[1:])
+        texts.append(" ".join(box.text for box in row if isinstance(box, Piece)))
+        if not near or not aligned or len(texts[-1]) < _LONG_LINE:
+            return False
+        bottom = max(box.y1 for box in row)
+    return len(texts) == _TEXT_LINES and sum(text[0].islower() for text in texts) > 1
 
 
 def _overlaps(table: Table, others: Sequence[Table]) -> bool:

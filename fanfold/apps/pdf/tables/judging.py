@@ -13,6 +13,10 @@ from fanfold.apps.pdf.tables.grids import is_figure
 # A longer cell is a paragraph.
 _LONGEST_CELL = 400
 _MOSTLY = 0.8
+_FEW_ROWS = 4
+_FEW_BESIDE = 0.3
+_INNER_END = re.compile(r"[^\W\d_]{2}[.!?] [A-ZÀ-Þ]")
+_INNER = 0.15
 # In points: cells within this distance begin in one place; and the share of the cells of a column that do.
 _ONE_PLACE = 2.0
 _LEAST_ALIGNED = 0.6
@@ -20,6 +24,7 @@ _LEAST_ALIGNED = 0.6
 _FILLED = 0.3
 _BULLETS = re.compile("[•●▪■◦○]")
 _BULLET = re.compile(r"[•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔❖\uf0b7\uf0a7\uf0d8–—*·-]")
+_BULLET_ENTRY = re.compile(r"[•‣⁃●■□◆➢➤►▸✓✔❖]\s")
 _SECTION = re.compile(r"(?:§\s*)?(?:\d{1,2}(?:\.\d{1,3})*\.?|[A-Z](?:\.\d{1,3})*\.?|[IVX]{1,5}\.?)")
 _MARKER = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[\w+]{1,12}\]|\d{1,3}")
 _ENTRY = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]")
@@ -156,7 +161,7 @@ def _is_list(table: Table) -> bool:
     texts = [row[1] for row in table.rows if len(row) > 1 and row[1]]
     if not markers or not texts:
         return False
-    is_marked = all(_BULLET.fullmatch(marker) for marker in markers)
+    is_marked = all(_BULLET.fullmatch(marker) or _BULLET_ENTRY.match(marker) for marker in markers)
     is_numbered = sum(_MARKER.fullmatch(marker) is not None for marker in markers) >= 0.8 * len(markers)
     return is_marked or (is_numbered and sum(map(len, texts)) / len(texts) > _SENTENCE)
 
@@ -202,6 +207,8 @@ def _is_cut_text(table: Table) -> bool:
     rows = [row for row in rows if row]
     if len(table.columns) > 4 or not rows:
         return False
+    if len(rows) > _FEW_ROWS and _is_text_beside(table):
+        return True
     inner = [row for row in rows if row[0][0].islower() or row[0][-1] in ",;"]
     if len(inner) >= _MOSTLY * len(rows) and _goes_on([row[-1] for row in table.rows]):
         return True
@@ -211,6 +218,24 @@ def _is_cut_text(table: Table) -> bool:
         return True
     alone = [row for row in rows if len(row) == 1 and len(row[0]) > _SENTENCE]
     return 2 * len(inner) >= len(rows) or 3 * len(alone) > len(rows)
+
+
+def _is_text_beside(table: Table) -> bool:
+    """Whether one of two columns is running text with sentences that end within its lines, or with few words beside it."""
+    if len(table.columns) != 2 or any(len(row) != 2 for row in table.rows):
+        return False
+    columns = [[row[at].strip() for row in table.rows] for at in (0, 1)]
+    return any(
+        _goes_on(text)
+        and (
+            sum(map(bool, beside)) <= _FEW_BESIDE * len(beside) or sum(map(_has_inner_end, text)) >= _INNER * len(text)
+        )
+        for text, beside in (columns, columns[::-1])
+    )
+
+
+def _has_inner_end(text: str) -> bool:
+    return _INNER_END.search(text) is not None
 
 
 def _goes_on(cells: Sequence[str]) -> bool:
