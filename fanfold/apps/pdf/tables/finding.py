@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fanfold.apps.pdf.markdown.lines import rows
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.reading.kept_text import letters
-from fanfold.apps.pdf.tables import ruled, spaced
+from fanfold.apps.pdf.tables import aligned, ruled, spaced
 from fanfold.apps.pdf.tables.judging import is_table
 
 # In multiples of the type size: words of a justified line are at most this far apart.
@@ -29,8 +29,11 @@ def find(page: RawPage, body: float) -> list[Table]:
         if not _overlaps(table, found) and _holds(table, page.pieces, body):
             found.append(table)
     for seen in page.tables:
-        if not _overlaps(seen, found):
-            found.extend(_rebuilt(seen, page, body))
+        if _overlaps(seen, found):
+            continue
+        made = _rebuilt(seen, page, body)
+        # A table may have been completed with rows that the layout engine saw as another one.
+        found.extend(made if not any(_overlaps(table, found) for table in made) else _as_seen(seen, page, body))
     return found
 
 
@@ -53,8 +56,21 @@ def _holds(table: Table, pieces: Sequence[Piece], body: float) -> bool:
 
 
 def _rebuilt(seen: Table, page: RawPage, body: float) -> list[Table]:
+    """A table of the layout engine with all its rows, or else as it was seen."""
+    for whole in aligned.whole(seen, inside(page.pieces, seen), page.pieces):
+        if len(whole.columns) >= len(seen.columns) and _is_whole(whole, page.pieces, body):
+            return [whole]
+    return _as_seen(seen, page, body)
+
+
+def _is_whole(table: Table, pieces: Sequence[Piece], body: float) -> bool:
+    """Whether a table is one, and no line of it continues beside or below it."""
+    return _holds(table, pieces, body) and not _is_cut_out(table, pieces) and not _continues_below(table, pieces)
+
+
+def _as_seen(seen: Table, page: RawPage, body: float) -> list[Table]:
     """A table of the layout engine, with the text of the page's own pieces if they have the same columns."""
-    if not _holds(seen, page.pieces, body) or _is_cut_out(seen, page.pieces) or _continues_below(seen, page.pieces):
+    if not _is_whole(seen, page.pieces, body):
         return []
     _say_once(seen, page.pieces)
     made = spaced.build(inside(page.pieces, seen), None)

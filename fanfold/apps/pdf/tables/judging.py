@@ -17,6 +17,7 @@ _FEW_ROWS = 4
 _FEW_BESIDE = 0.3
 _INNER_END = re.compile(r"[^\W\d_]{2}[.!?] [A-ZÀ-Þ]")
 _INNER = 0.15
+_LONG_CELL = 35
 # In points: cells within this distance begin in one place; and the share of the cells of a column that do.
 _ONE_PLACE = 2.0
 _LEAST_ALIGNED = 0.6
@@ -207,7 +208,7 @@ def _is_cut_text(table: Table) -> bool:
     rows = [row for row in rows if row]
     if len(table.columns) > 4 or not rows:
         return False
-    if len(rows) > _FEW_ROWS and _is_text_beside(table):
+    if len(rows) >= _FEW_ROWS and _is_text_beside(table):
         return True
     inner = [row for row in rows if row[0][0].islower() or row[0][-1] in ",;"]
     if len(inner) >= _MOSTLY * len(rows) and _goes_on([row[-1] for row in table.rows]):
@@ -225,13 +226,15 @@ def _is_text_beside(table: Table) -> bool:
     if len(table.columns) != 2 or any(len(row) != 2 for row in table.rows):
         return False
     columns = [[row[at].strip() for row in table.rows] for at in (0, 1)]
-    return any(
-        _goes_on(text)
-        and (
-            sum(map(bool, beside)) <= _FEW_BESIDE * len(beside) or sum(map(_has_inner_end, text)) >= _INNER * len(text)
-        )
-        for text, beside in (columns, columns[::-1])
-    )
+    return any(_is_text(text, beside) for text, beside in (columns, columns[::-1]))
+
+
+def _is_text(cells: Sequence[str], beside: Sequence[str]) -> bool:
+    texts = [cell for cell in cells if cell]
+    ends = sum(map(_has_inner_end, texts))
+    if 2 * ends >= len(texts) and sum(map(len, texts)) > _LONG_CELL * len(texts):
+        return True
+    return _goes_on(cells) and (ends >= _INNER * len(cells) or sum(map(bool, beside)) <= _FEW_BESIDE * len(beside))
 
 
 def _has_inner_end(text: str) -> bool:
@@ -246,7 +249,7 @@ def _goes_on(cells: Sequence[str]) -> bool:
     if len(texts) > 1 and inner == len(pairs) and min(map(len, texts)) > _SENTENCE:
         return True
     is_full = len(texts) > 2 and 4 * len(texts) >= 3 * len(cells)
-    length = 30 if len(texts) > 4 else _SENTENCE
+    length = 30 if len(texts) > 4 else 40
     return is_full and 5 * inner >= 2 * len(pairs) and sum(map(len, texts)) > length * len(texts)
 
 

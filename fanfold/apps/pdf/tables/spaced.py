@@ -10,7 +10,7 @@ from fanfold.apps.pdf.heads.heading_words import CAPTION
 from fanfold.apps.pdf.markdown.lines import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, Rules, Table
 from fanfold.apps.pdf.tables.grids import Cell, is_figure, table
-from fanfold.apps.pdf.tables.spaced_rows import Row, bands_of, lengths_of, rows_of
+from fanfold.apps.pdf.tables.spaced_rows import CELL_GAP, Row, bands_of, lengths_of, rows_of
 
 Span = tuple[float, float, float]
 
@@ -140,19 +140,21 @@ def build(
     head_end: float | None,
     short: Sequence[Span] = (),
     separators: Sequence[float] = (),
+    gap: float = CELL_GAP,
 ) -> Table | None:
     """The table of these pieces.
 
-    ``head_end`` is the rule below its header, ``short`` are rules below groups of columns, ``separators`` are those across it.
+    ``head_end`` is the rule below its header, ``short`` are rules below groups of columns, ``separators`` are those across it,
+    ``gap`` is the white space between its cells.
     """
-    rows = rows_of(pieces)
+    rows = rows_of(pieces, gap)
     if len(rows) < 2:
         return None
     body = [row for row in rows if head_end is None or row.line.y0 + row.line.y1 > 2 * head_end]
     several = [row for row in body if len(row.cells) > 1]
     # A few lines of one cell are titles between the rows; many are wrapped cells, which fill the gaps of their column.
     told = several if several and len(several) >= _MOSTLY * len(body) else body
-    columns = _columns(told or rows, median(row.line.size for row in rows))
+    columns = columns_of(told or rows, median(row.line.size for row in rows))
     if not 2 <= len(columns) <= _MOST_COLUMNS:
         return None
     heads = rows[: len(rows) - len(body)]
@@ -169,7 +171,7 @@ def build(
     return table(cells, edges, columns, first)
 
 
-def _columns(rows: Sequence[Row], size: float) -> list[tuple[float, float]]:
+def columns_of(rows: Sequence[Row], size: float) -> list[tuple[float, float]]:
     """Start and end of each column: where few rows have text, a column ends."""
     spans = [(cell[0].x0, max(piece.x1 for piece in cell)) for row in rows for cell in row.cells]
     left, right = min(start for start, _ in spans), max(end for _, end in spans)
@@ -201,7 +203,7 @@ def _columns(rows: Sequence[Row], size: float) -> list[tuple[float, float]]:
     return found if start is None else [*found, (left + start, right)]
 
 
-def _covered(start: float, end: float, columns: Sequence[tuple[float, float]]) -> tuple[int, int]:
+def covered(start: float, end: float, columns: Sequence[tuple[float, float]]) -> tuple[int, int]:
     """First column and number of columns that a cell lies over."""
     over = [at for at, (left, right) in enumerate(columns) if min(end, right) - max(start, left) > 1.5]
     if not over:
@@ -222,7 +224,7 @@ def _head(rows: Sequence[Row], columns: Sequence[tuple[float, float]], short: Se
             for y, left, right in short:
                 if 0 <= y - row.line.y1 + 2 < 1.5 * row.line.size and left - 3 <= (start + end) / 2 <= right + 3:
                     start, end = min(start, max(left, before)), max(end, min(right, after))
-            placed.append((row, pieces, *_covered(start, end, columns)))
+            placed.append((row, pieces, *covered(start, end, columns)))
     grouped = [id(row) for row, _, _, count in placed if 1 < count < len(columns)]
     cut = max((row.line.y1 for row in rows if id(row) in grouped), default=None)
     upper = [one for one in placed if cut is not None and one[0].line.y1 <= cut]
@@ -255,14 +257,14 @@ def _joined(placed: Sequence[tuple[Row, list[Piece], int, int]], row: int) -> li
 
 def _band(rows: list[Row], columns: Sequence[tuple[float, float]], first: int) -> list[Cell]:
     """The cells of lines that touch: one row with wrapped cells, or a row for each of them if several fill the columns."""
-    filled = [{_covered(cell[0].x0, cell[-1].x1, columns)[0] for cell in row.cells} for row in rows]
+    filled = [{covered(cell[0].x0, cell[-1].x1, columns)[0] for cell in row.cells} for row in rows]
     full = sum(2 * len(places) > len(columns) for places in filled)
     if len(rows) == 1 or full > 1 or (len(columns) == 2 and full and len(rows) > _MOST_WRAPPED):
         return _body(rows, columns, first)
     found: dict[int, Cell] = {}
     for row in rows:
         for pieces in row.cells:
-            column, count = _covered(pieces[0].x0, max(piece.x1 for piece in pieces), columns)
+            column, count = covered(pieces[0].x0, max(piece.x1 for piece in pieces), columns)
             cell = found.setdefault(column, Cell(first, column, 1, count))
             cell.pieces.extend(pieces)
     return list(found.values())
@@ -274,7 +276,7 @@ def _body(rows: Sequence[Row], columns: Sequence[tuple[float, float]], first: in
     above: Row | None = None
     current: dict[int, Cell] = {}
     for row in rows:
-        placed = [(cell, *_covered(cell[0].x0, max(piece.x1 for piece in cell), columns)) for cell in row.cells]
+        placed = [(cell, *covered(cell[0].x0, max(piece.x1 for piece in cell), columns)) for cell in row.cells]
         if above is not None and _goes_on(placed, current, above.line, row.line, len(columns)):
             for pieces, column, _ in placed:
                 current[column].pieces.extend(pieces)

@@ -9,7 +9,7 @@ from fanfold.apps.pdf.markdown.lines import Line, lines
 from fanfold.apps.pdf.markdown.pieces import Piece
 
 # In multiples of the type size: a wider gap separates cells; lines closer than this touch, so they belong to one row.
-_CELL_GAP = 0.75
+CELL_GAP = 0.75
 _TOUCHING = 0.06
 
 
@@ -21,16 +21,16 @@ class Row:
     cells: list[list[Piece]]
 
 
-def rows_of(pieces: Sequence[Piece]) -> list[Row]:
-    """The lines of a table with their cells."""
-    return [Row(line, _cells(line)) for line in lines(pieces)]
+def rows_of(pieces: Sequence[Piece], gap: float = CELL_GAP) -> list[Row]:
+    """The lines of a table with their cells, which are wider apart than ``gap``, in multiples of the type size."""
+    return [Row(line, _cells(line, gap)) for line in lines(pieces)]
 
 
-def _cells(line: Line) -> list[list[Piece]]:
+def _cells(line: Line, gap: float) -> list[list[Piece]]:
     found: list[list[Piece]] = []
     edge = float("-inf")
     for piece in sorted(line.pieces, key=lambda piece: piece.x0):
-        if piece.x0 - edge > _CELL_GAP * line.size:
+        if piece.x0 - edge > gap * line.size:
             found.append([])
         found[-1].append(piece)
         edge = max(edge, piece.x1)
@@ -42,7 +42,7 @@ def lengths_of(band: Sequence[Row]) -> list[int]:
     found: list[int] = []
     edge = float("-inf")
     for piece in sorted((piece for row in band for piece in row.line.pieces), key=lambda piece: piece.x0):
-        if piece.x0 - edge > _CELL_GAP * piece.size:
+        if piece.x0 - edge > CELL_GAP * piece.size:
             found.append(0)
         found[-1] += len(piece.text)
         edge = max(edge, piece.x1)

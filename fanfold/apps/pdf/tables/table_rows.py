@@ -28,8 +28,8 @@ def absorb(lines: Sequence[Line]) -> list[Line]:
         above = kept[-1] if kept else None
         if above is not None and above.table is not None and _takes(above, line):
             continue
-        if line.table is not None and above is not None and above.table is None and _is_head(above, line.table):
-            _add(line.table, [[_text(cell) for cell in _cells(above)]], 0)
+        if line.table is not None and above is not None and above.table is None and is_head(above, line.table):
+            add(line.table, [[text_of(cell) for cell in cells_of(above)]], 0)
             kept.pop()
         kept.append(line)
     return kept
@@ -52,7 +52,7 @@ def _with_grids(lines: Sequence[Line]) -> list[Line]:
 def _goes_on(rows: list[Line], line: Line) -> bool:
     if len(line.pieces) < 2 or len(rows[-1].pieces) < 2:
         return False
-    above, below = _cells(rows[-1], _GRID_GAP), _cells(line, _GRID_GAP)
+    above, below = cells_of(rows[-1], _GRID_GAP), cells_of(line, _GRID_GAP)
     return (
         1 < len(below) == len(above)
         and line.y0 - rows[-1].y1 < _NEAR * line.size
@@ -70,14 +70,14 @@ def _grid(rows: list[Line]) -> list[Line]:
     first = rows[0]
     if len(rows) < 2:
         return rows
-    cells = [_cells(row, _GRID_GAP) for row in rows]
+    cells = [cells_of(row, _GRID_GAP) for row in rows]
     count = len(cells[0])
-    if count < 2 or len(rows) + count < 5 or first.mono or _MARKER.fullmatch(_text(cells[0][0])):
+    if count < 2 or len(rows) + count < 5 or first.mono or _MARKER.fullmatch(text_of(cells[0][0])):
         return rows
     if are_unaligned(list(zip(*cells, strict=True))):
         return rows
     columns = [(min(row[i][0].x0 for row in cells), max(row[i][-1].x1 for row in cells)) for i in range(count)]
-    texts = [[_text(cell) for cell in row] for row in cells]
+    texts = [[text_of(cell) for cell in row] for row in cells]
     box = (min(row.x0 for row in rows), first.y0, max(row.x1 for row in rows), rows[-1].y1)
     pieces = [piece for row in rows for piece in row.pieces]
     made = spaced.build(pieces, None)
@@ -95,17 +95,17 @@ def _takes(holder: Line, line: Line) -> bool:
         size = (line.y1 - line.y0) / max(len(line.table.rows), 1)
         if not _same_columns(table, line.table) or line.y0 - holder.y1 > size:
             return False
-        _add(table, line.table.rows)
+        add(table, line.table.rows)
     else:
         row = _row(table, line)
         if row is None or line.y0 - holder.y1 > _NEAR * line.size:
             return False
-        _add(table, [row])
+        add(table, [row])
     holder.y1 = line.y1
     return True
 
 
-def _add(table: Table, rows: list[list[str]], at: int | None = None) -> None:
+def add(table: Table, rows: list[list[str]], at: int | None = None) -> None:
     """Add rows to a table, whose other cells are then known as text only."""
     place = len(table.rows) if at is None else at
     table.rows[place:place] = rows
@@ -123,28 +123,28 @@ def _same_columns(one: Table, other: Table) -> bool:
 def _row(table: Table, line: Line) -> list[str] | None:
     """The cells of a line if each is at a column start other than the first: text in the first follows the table."""
     row = [""] * len(table.columns)
-    for cell in _cells(line):
+    for cell in cells_of(line):
         for index, (left, _right) in enumerate(table.columns):
             if index and abs(cell[0].x0 - left) < _ALIGNED * line.size:
-                row[index] = _text(cell)
+                row[index] = text_of(cell)
                 break
         else:
             return None
     return row
 
 
-def _is_head(line: Line, table: Table) -> bool:
+def is_head(line: Line, table: Table) -> bool:
     """Whether the line directly above a table is its header: as many cells, each above its column."""
     if table.is_ruled or not line.bold or table.y0 - line.y1 > _HEAD_NEAR * line.size:
         return False
-    cells = _cells(line)
+    cells = cells_of(line)
     return len(cells) == len(table.columns) and all(
         cell[0].x0 < right + 4 * line.size and cell[-1].x1 > left - 4 * line.size
         for cell, (left, right) in zip(cells, table.columns, strict=True)
     )
 
 
-def _cells(line: Line, gap: float = _CELL_GAP) -> list[list[Piece]]:
+def cells_of(line: Line, gap: float = _CELL_GAP) -> list[list[Piece]]:
     cells: list[list[Piece]] = []
     edge = float("-inf")
     for piece in line.pieces:
@@ -155,5 +155,5 @@ def _cells(line: Line, gap: float = _CELL_GAP) -> list[list[Piece]]:
     return cells
 
 
-def _text(cell: list[Piece]) -> str:
+def text_of(cell: list[Piece]) -> str:
     return " ".join(piece.text for piece in cell)
