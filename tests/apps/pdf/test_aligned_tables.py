@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fanfold.apps.pdf.markdown.pieces import Table
+from fanfold.apps.pdf.tables.judging import is_table
 from tests.apps.pdf.test_textlayer import PROSE, converted
 from tests.apps.pdf.writing import Sheet
 
@@ -103,3 +105,17 @@ def test_a_head_wider_than_its_columns_belongs_to_the_table(tmp_path: Path) -> N
     (page,) = converted(tmp_path / "head.pdf", sheet)
     assert "| LINE | POSITION | DESCRIPTION |\n|---|---|---|\n| 1 | 01-05 | Code |" in page.markdown
     assert page.markdown.count("POSITION") == 1
+
+
+def test_an_index_in_two_columns_is_no_table() -> None:
+    rows = [
+        ["A", "", "M", ""],
+        ["Alder", "5", "Maple, red", "4, 17"],
+        ["Ash", "7", "", ""],
+        ["Aspen", "5", "Mulberry", "12"],
+    ]
+    columns = [(50.0, 150.0), (160.0, 170.0), (300.0, 400.0), (410.0, 420.0)]
+    table = Table(rows, columns, 50, 100, 420, 160)
+    assert not is_table(table, [], 10)
+    table.rows[0] = ["Tree", "Page", "Tree", "Page"]
+    assert is_table(table, [], 10)

@@ -93,3 +93,12 @@ def test_a_column_of_negative_sums_is_still_a_table(tmp_path: Path) -> None:
         sheet.y -= 17
     (page,) = converted(tmp_path / "sums.pdf", sheet)
     assert "| Travel | paid | (75) |" in page.markdown
+
+
+def test_lines_of_contents_stay_together(tmp_path: Path) -> None:
+    sheet = Sheet()
+    for number, title in (("2.1", "Syntax"), ("2.2", "Naming"), ("2.3", "Simple rules"), ("2.4", "Notes")):
+        sheet.text(LEFT, sheet.y, number)
+        sheet.lines([title], LEFT + 40)
+    (page,) = converted(tmp_path / "contents.pdf", sheet)
+    assert "\n\n" not in page.markdown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 
 from fanfold.apps.pdf.markdown.lines import Line
@@ -12,6 +13,7 @@ _APART = 0.6
 _ALIGNED = 2.0
 _LONGEST = 30
 _LEAST_LINES = 3
+_ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』）]*$")
 
 
 def are_before(run: Sequence[Line], left: float, indent: float) -> bool:
@@ -20,8 +22,11 @@ def are_before(run: Sequence[Line], left: float, indent: float) -> bool:
     gaps = [_text_start(line) for line in edge]
     if any(gap is None for gap in gaps) or len(run) < _LEAST_LINES or len(edge) < 2:
         return False
-    starts = [gap for gap in gaps if gap is not None]
-    starts += [line.x0 for line in run if line.x0 > left + indent * line.size]
+    inner = [line.x0 for line in run if line.x0 > left + indent * line.size]
+    # Single lines may be entries of a table of contents or of a listing.
+    if not inner and 2 * sum(_ENDS_SENTENCE.search(line.text) is not None for line in run) < len(run):
+        return False
+    starts = [*inner, *(gap for gap in gaps if gap is not None)]
     return max(starts) - min(starts) < _ALIGNED
 
 

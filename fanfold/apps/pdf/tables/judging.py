@@ -59,6 +59,7 @@ def is_table(table: Table, pieces: Sequence[Piece], body: float) -> bool:
         _is_stretched(table),
         _is_cut_text(table),
         is_contents(table),
+        _is_index(table),
     )
     return not any(others) and not _has_headings(table, pieces, body)
 
@@ -150,6 +151,15 @@ def _alignment(cells: Sequence[Sequence[Piece]]) -> float:
     places = ([start for start, _ in edges], [end for _, end in edges], [(start + end) / 2 for start, end in edges])
     most = max(sum(abs(place - usual) < _ONE_PLACE for place in found) for found in places for usual in found)
     return (most - 1) / (len(told) - 1)
+
+
+def _is_index(table: Table) -> bool:
+    """Whether columns of an index were read as a table: pages beside words, and letters without a page above them."""
+    if len(table.columns) % 2 or any(len(row) != len(table.columns) for row in table.rows):
+        return False
+    entries = [(row[at].strip(), row[at + 1].strip()) for row in table.rows for at in range(0, len(row), 2)]
+    has_pages = all(_PAGE.fullmatch(word.strip(",")) for _, pages in entries for word in pages.split())
+    return has_pages and any(len(text) == 1 and text.isalpha() and not pages for text, pages in entries)
 
 
 def _is_list(table: Table) -> bool:
