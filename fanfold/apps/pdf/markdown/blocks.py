@@ -259,10 +259,14 @@ def _begins(block: Block, line: Line, edges: _Edges) -> bool:
     short = _ended(above, line, edges)
     indented = line.x0 > edges.left + _INDENT * line.size
     if block.kind == "item" and len(block.lines) > 1:
+        if block.lines[1].x0 < block.lines[0].x0 - _INDENT * line.size:
+            return indented and above.x0 <= edges.left + _INDENT * line.size and (ended or not short)
         # The entry's second line shows its indent; a line further left is no longer part of the entry.
         return line.x0 < block.lines[1].x0 - _INDENT * line.size
     if block.kind == "item":
         first = block.lines[0]
+        if not ended and not short and abs(line.x0 - edges.left) < _INDENT * line.size:
+            return False  # only the first line of a numbered paragraph is indented
         return line.x0 < first.x0 - _INDENT * line.size or (
             short and line.x0 < _text_start(first, block.marker) - 0.5 * line.size
         )

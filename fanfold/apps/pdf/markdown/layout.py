@@ -35,6 +35,7 @@ _DEEPEST = 12
 # In multiples of the type size: boxes across the gutter this close belong together, and white space that ends both columns.
 _TOGETHER = 0.35
 _END = 2.0
+_EMPTY = 4.0
 # In multiples of the type size: how much more white space is below the last line of a title than above it.
 _APART = 0.25
 
@@ -215,7 +216,24 @@ def _zones(boxes: list[Box], gutter: Interval, size: float) -> list[Zone]:
             zone.across.append(box)
         else:
             (zone.left if (box.x0 + box.x1) / 2 < (start + end) / 2 else zone.right).append(box)
-    return [part for zone in zones if zone.boxes for part in _ended(zone, size)]
+    return [part for zone in zones if zone.boxes for piece in _cut(zone, size) for part in _ended(piece, size)]
+
+
+def _cut(zone: Zone, size: float) -> Iterable[Zone]:
+    """Cut a zone where both sides are empty: a figure lies across them, and what is above it is read first."""
+    if not zone.left or not zone.right or margin_notes.are_notes(zone.left, zone.right, size):
+        yield zone
+        return
+    left = set(map(id, zone.left))
+    parts: tuple[list[Box], list[Box]] = ([], [])
+    bottom = float("-inf")
+    for box in sorted((*zone.left, *zone.right), key=lambda box: box.y0):
+        if any(parts) and box.y0 - bottom > _EMPTY * size:
+            yield Zone(*parts, [])
+            parts = ([], [])
+        parts[id(box) not in left].append(box)
+        bottom = max(bottom, box.y1)
+    yield Zone(*parts, [])
 
 
 def _headlines(boxes: list[Box], across: list[Box], gutter: Interval, size: float) -> list[Box]:

@@ -45,6 +45,11 @@ def placed(left: list[Box], right: list[Box], size: float) -> Iterator[list[Box]
     yield right
 
 
+def are_notes(left: list[Box], right: list[Box], size: float) -> bool:
+    """Whether one side of a gutter is a margin with notes or headings."""
+    return bool(_groups(left, right, size) or _groups(right, left, size) or _side_headings(left, right, size))
+
+
 def _title_beside(left: list[Box], right: list[Box], size: float) -> list[Box]:
     """The title of the page at the top of its text, if a narrow sidebar stands to the left of both."""
     if not right or _width(left) > _NARROW * _width(right):

@@ -24,11 +24,11 @@ _ORDERED = re.compile(r"\(?(\d{1,3})[.)]")
 def markdown(blocks: Sequence[Block], links: Sequence[str] = ()) -> str:
     """The page as Markdown; ``links`` are its addresses."""
     parts: list[str] = []
-    edges: list[float] = []
+    entries: list[Block] = []
     notes = {block.marker for block in blocks if block.kind == "note"}
     for before, block in zip([None, *blocks], blocks, strict=False):
-        edges = _nesting(edges, block)
-        written = _write(block, max(len(edges) - 1, 0), links, notes)
+        entries = _nesting(entries, block)
+        written = _write(block, max(len(entries) - 1, 0), links, notes)
         if not written:
             continue
         tight = block.kind in ("item", "note") and before is not None and before.kind == block.kind
@@ -47,12 +47,29 @@ def plain(blocks: Sequence[Block]) -> str:
     return "\n\n".join(parts)
 
 
-def _nesting(edges: list[float], block: Block) -> list[float]:
-    """Left edges of the lists that contain this block, outermost first."""
+def _nesting(above: list[Block], block: Block) -> list[Block]:
+    """The last entries of the lists that contain this block, outermost first, and the block itself if it is an entry."""
     if block.kind != "item":
         return []
-    line = block.lines[0]
-    return [*(edge for edge in edges if edge < line.x0 - 0.7 * line.size), line.x0]
+    if above and block.lines[0].y0 < above[-1].lines[-1].y0 - block.lines[0].size:
+        # In the next column, an entry is known by its mark.
+        depth = next((at for at in range(len(above) - 1, -1, -1) if _follows(above[at].marker, block.marker)), 0)
+        return [*above[:depth], block]
+    return [*(entry for entry in above if _edge(entry) < _edge(block) - 0.7 * block.lines[0].size), block]
+
+
+def _edge(entry: Block) -> float:
+    """Where an entry begins; from right to left, that is its right edge."""
+    line = entry.lines[0]
+    return -line.x1 if cleaning.is_right_to_left(line.text) else line.x0
+
+
+def _follows(above: str, below: str) -> bool:
+    """Whether a mark is the one after another, or the same bullet."""
+    one, other = above.strip("()."), below.strip("().")
+    if one.isdigit() and other.isdigit():
+        return int(other) == int(one) + 1
+    return above == below or (len(one) == len(other) == 1 and ord(other) - ord(one) == 1)
 
 
 def _write(block: Block, depth: int, links: Sequence[str], notes: Collection[str]) -> str:

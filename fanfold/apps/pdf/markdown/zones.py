@@ -21,6 +21,7 @@ _LEADERS = "...."
 _GOES_ON = 0.4
 _SHORTEST_NOTE = 7
 # Words beside at least this share of the lines of a text are part of them.
+_WIDER = 1.2
 _ON_EVERY_LINE = 0.7
 _FEW_WORDS = 2
 _MOST_WORDS = 0.6
@@ -54,12 +55,20 @@ def judged(zones: list[Zone], size: float) -> list[tuple[Zone, bool]]:
     if not any(clear):
         return [(zone, False) for zone in zones]
     widths = [
-        max(max(box.x1 for box in side) - min(box.x0 for box in side) for side in sides)
+        max(
+            min(max(box.x1 for box in side) - min(box.x0 for box in side), _WIDER * _usual_width(side))
+            for side in sides
+        )
         for sides in zip(
             *((zone.left, zone.right) for zone, is_clear in zip(zones, clear, strict=True) if is_clear), strict=True
         )
     ]
     return [(zone, is_clear or _continues(zone, widths)) for zone, is_clear in zip(zones, clear, strict=True)]
+
+
+def _usual_width(side: list[Box]) -> float:
+    """The width of most lines of a side, which may have columns itself."""
+    return median(box.x1 - box.x0 for box in side)
 
 
 def _continues(zone: Zone, widths: list[float]) -> bool:

@@ -1,0 +1,75 @@
+"""Columns above a figure are read before those below it, and lists continue from column to column."""
+
+import textwrap
+from pathlib import Path
+
+from tests.apps.pdf.test_right_to_left import drawn, turned
+from tests.apps.pdf.test_textlayer import PROSE, converted
+from tests.apps.pdf.writing import Sheet
+
+LEFTS = (60.0, 230.0, 400.0)
+
+
+def columns(sheet: Sheet, top: float, parts: list[list[str]]) -> None:
+    for left, lines in zip(LEFTS, parts, strict=False):
+        for number, line in enumerate(lines):
+            sheet.text(left, top - 11 * number, line, "T", 9)
+
+
+def prose(name: str, lines: int) -> list[str]:
+    return textwrap.wrap(f"{name} {PROSE * 3}", 36)[:lines]
+
+
+def test_columns_above_a_figure_come_before_those_below_it(tmp_path: Path) -> None:
+    above, below = [prose(name, 6) for name in ("One", "Two", "Three")], [prose(name, 2) for name in ("Four", "Five")]
+    sheet = Sheet()
+    columns(sheet, 740, above)
+    sheet.operators.append("0.6 w 110 560 380 90 re S")
+    columns(sheet, 530, below)
+    (page,) = converted(tmp_path / "figure.pdf", sheet)
+    assert page.markdown.split() == " ".join(line for part in [*above, *below] for line in part).split()
+
+
+def test_white_space_in_one_column_alone_divides_nothing(tmp_path: Path) -> None:
+    left, right = prose("One", 6) + prose("Two", 6), prose("Three", 24)
+    sheet = Sheet()
+    columns(sheet, 740, [left[:6], right])
+    columns(sheet, 740 - 11 * 14, [left[6:]])
+    (page,) = converted(tmp_path / "gap.pdf", sheet)
+    assert page.markdown.split() == " ".join([*left, *right]).split()
+
+
+def test_paragraphs_with_numbers_whose_first_line_is_indented_are_whole(tmp_path: Path) -> None:
+    sheet = Sheet()
+    texts = [f"({number}) {PROSE.split('.')[0]}, and so it is with paragraph {number}." for number in (1, 2, 3)]
+    for text in [*texts, f"The end of it. {PROSE.split('.')[0]}."]:
+        first, *rest = textwrap.wrap(text, 44)
+        sheet.lines([first], 76, "T", 11, 13)
+        sheet.lines(rest, 64, "T", 11, 13)
+    (page,) = converted(tmp_path / "numbers.pdf", sheet)
+    entries = [f"{number}. {text[4:]}" for number, text in enumerate(texts, 1)]
+    assert page.markdown.split("\n\n")[0].splitlines() == entries
+    assert page.markdown.split("\n\n")[1].startswith("The end of it.")
+
+
+def test_a_list_continues_in_the_next_column(tmp_path: Path) -> None:
+    sheet = Sheet()
+    columns(sheet, 740, [[*prose("One", 5), "1. the first entry of a list", "2. the second entry of a list"]])
+    sheet.text(LEFTS[1], 740, "3. the third entry of a list", "T", 9)
+    for number, line in enumerate(prose("Two", 6), 1):
+        sheet.text(LEFTS[1], 730 - 11 * number, line, "T", 9)
+    (page,) = converted(tmp_path / "list.pdf", sheet)
+    assert [line for line in page.markdown.splitlines() if line.lstrip()[:1].isdigit()] == [
+        "1. the first entry of a list",
+        "2. the second entry of a list",
+        "3. the third entry of a list",
+    ]
+
+
+def test_entries_from_right_to_left_are_of_one_list(tmp_path: Path) -> None:
+    sheet = Sheet()
+    entries = ["שורה ארוכה מאוד ברשימה", "שורה", "שורה ארוכה"]
+    for number, entry in enumerate(entries, 1):
+        drawn(sheet, f"{turned(entry)} .{number}", 740 - 17 * number)
+    (page,) = converted(tmp_path / "list.pdf", sheet)
+    assert page.markdown.splitlines() == [f"{number}. {entry}" for number, entry in enumerate(entries, 1)]
