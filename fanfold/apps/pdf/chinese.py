@@ -69,7 +69,7 @@ WORDS: dict[str, str] = {
     "Whether to put a page-number mark before each page and a line between pages.": (
         "结果中每页前是否有页码标记、页间是否有分隔线。"
     ),
-    "Whether to join paragraphs and words split by a page break.": "是否把跨页断开的段落和单词连起来。",
+    "Whether to join paragraphs, words and tables split by a page break.": "是否把跨页断开的段落、单词和表格连起来。",
     "Whether to write one file per page as well.": "结果是否另含每页一个文件。",
     "Whether to write a JSON report on each page as well.": "结果是否另含记录每页信息的 JSON 文件。",
     "Maximum number of pages in a document.": "文档允许的最多页数。",

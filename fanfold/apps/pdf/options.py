@@ -91,7 +91,7 @@ OPTIONS = (
     ff.Option(
         "join",
         "flag",
-        "Whether to join paragraphs and words split by a page break.",
+        "Whether to join paragraphs, words and tables split by a page break.",
         False,
         group=OUTPUT,
         label="Join across pages",

@@ -54,6 +54,17 @@ def test_what_a_page_break_split_is_joined_if_wanted() -> None:
     assert "follow-\n" in bound(first, second, marks=False)
 
 
+def test_a_table_is_joined_over_several_pages_and_every_page_keeps_its_mark() -> None:
+    head = "| Name | Count |\n|---|---|\n"
+    pages = [page(1, f"One\n\n{head}| a | 1 |"), page(2, f"{head}| b | 2 |"), page(3, f"{head}| c | 3 |\n\nThree")]
+    assert bound(*pages, page(4, "Four"), join=True) == (
+        f"<!-- Page 1 -->\n\nOne\n\n{head}| a | 1 |\n| b | 2 |\n| c | 3 |\n\n---\n\n<!-- Page 2 -->\n\n---\n\n"
+        "<!-- Page 3 -->\n\nThree\n\n---\n\n<!-- Page 4 -->\n\nFour\n"
+    )
+    assert bound(*pages[:2], join=True, marks=False) == f"One\n\n{head}| a | 1 |\n| b | 2 |\n"
+    assert bound(*pages).count("| Name | Count |") == 3
+
+
 def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
     result = page(7, "text")
     result = result._replace(degraded="the other one failed", seconds=1.5, spending=Spending(2, 0, 0, 10, 20, 0.25))

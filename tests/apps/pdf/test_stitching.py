@@ -54,3 +54,40 @@ def test_no_letter_is_lost_or_made_up(before: str, after: str) -> None:
     first, second = join_pages(before, after)
     kept = "".join(character for character in first + second if character.isalnum())
     assert kept == "".join(character for character in before + after if character.isalnum())
+
+
+HEAD = "| Name | Count |\n|---|---|\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "joined"),
+    [
+        (f"{HEAD}| Alder | 12 |", f"{HEAD}| Birch | 7 |\n\nText.", (f"{HEAD}| Alder | 12 |\n| Birch | 7 |", "Text.")),
+        (
+            f"Text.\n\n{HEAD}| Alder | 12 |\n| Ash | 9 |",
+            "| Birch | 7 |\n|---|---|\n| Cedar | 1,024 |",
+            (f"Text.\n\n{HEAD}| Alder | 12 |\n| Ash | 9 |\n| Birch | 7 |\n| Cedar | 1,024 |", ""),
+        ),
+        (f"{HEAD}| a\\|b | 12 |", f"{HEAD}| Birch | 7 |", (f"{HEAD}| a\\|b | 12 |\n| Birch | 7 |", "")),
+    ],
+)
+def test_a_table_that_continues_is_joined(before: str, after: str, joined: tuple[str, str]) -> None:
+    assert join_pages(before, after) == joined
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Another header.
+        (f"{HEAD}| Alder | 12 |\n| Ash | 9 |", "| Town | People |\n|---|---|\n| Oslo | 7 |"),
+        # Another number of columns.
+        (f"{HEAD}| Alder | 12 |\n| Ash | 9 |", "| a | 7 | 8 |\n|---|---|---|\n| b | 1 | 2 |"),
+        # No column of figures tells rows from headers.
+        ("| Name | Kind |\n|---|---|\n| a | b |\n| c | d |", "| e | f |\n|---|---|\n| g | h |"),
+        (f"{HEAD}| Alder | 12 |\n| Ash | 9 |\n\nText.", "| Birch | 7 |\n|---|---|\n| Cedar | 1 |"),
+        (f"{HEAD}| Alder | 12 |\n| Ash | 9 |", "Table 2\n\n| Birch | 7 |\n|---|---|\n| Cedar | 1 |"),
+        ("| 1 | 2 |\n|---|---|\n| 3 | 4 |\n| 5 | 6 |", "| 7 | 8 |\n|---|---|\n| 9 | 10 |"),
+    ],
+)
+def test_other_tables_stay_apart(before: str, after: str) -> None:
+    assert join_pages(before, after) == (before, after)

@@ -86,15 +86,23 @@ def _harmless(reason: str) -> str:
 
 
 def _joined(parts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The pages, with paragraphs split by a page break joined."""
+    """The pages, with paragraphs and tables split by a page break joined."""
     held: tuple[int, str] | None = None
+    # Pages whose whole text was moved to the one before them: what follows them may continue it.
+    emptied: list[int] = []
     for page, text in parts:
+        before, rest = stitching.join_pages(held[1], text) if held is not None and held[1] else ("", text)
+        if held is not None and before and text and not rest:
+            held = (held[0], before)
+            emptied.append(page)
+            continue
         if held is not None:
-            before, text = stitching.join_pages(held[1], text)
             yield held[0], before
-        held = (page, text)
+        yield from ((number, "") for number in emptied)
+        held, emptied = (page, rest), []
     if held is not None:
         yield held
+    yield from ((number, "") for number in emptied)
 
 
 def _zipped(path: Path, results: ff.Results) -> Path:

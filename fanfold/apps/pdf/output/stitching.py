@@ -1,10 +1,11 @@
-"""Rejoins paragraphs, words and lists that were split by a page break."""
+"""Rejoins paragraphs, words, lists and tables that were split by a page break."""
 
 from __future__ import annotations
 
 import re
 
 from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.output.table_joining import join_tables
 
 # Lines that are not running text, at the end of a page or the start of the next.
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|>|<|!\[|---|\*\*\*|___)")
@@ -18,10 +19,12 @@ _LONG_ENOUGH = 40
 
 
 def join_pages(before: str, after: str) -> tuple[str, str]:
-    """Move a paragraph that was split by the page break, whole, to the end of the first page.
+    """Move a paragraph or table that was split by the page break, whole, to the end of the first page.
 
     Returns both pages; the second is shorter by what was moved, and may be empty.
     """
+    if after.lstrip("\n").startswith("|"):
+        return join_tables(before, after)
     head, last = _split_last(before)
     first, rest = _split_first(after)
     if not _goes_on(before, last, first):
