@@ -127,5 +127,63 @@ def test_words_beside_mathematics_stay_text(tmp_path: Path) -> None:
     y = sheet.y - 4
     displayed(sheet, y, [(200, 0, "y", "X", 12), (215, 0, "= 0", "Y", 12), (240, 0, "otherwise", "Y", 12)])
     (page,) = converted(tmp_path / "a.pdf", sheet)
-    assert "$" not in page.markdown
-    assert "otherwise" in page.markdown
+    assert "$$" not in page.markdown
+    assert "$y = 0$ otherwise" in page.markdown
+
+
+Parts = list[tuple[float, float, str, str, float]]
+
+
+def in_text(path: Path, parts: Parts) -> str:
+    """A paragraph whose second line has words and a formula."""
+    sheet = Sheet()
+    sheet.text(64, 720, "This is the first line of a paragraph that has a formula in its next one,")
+    displayed(sheet, 703, parts)
+    sheet.text(64, 686, "and this is its last line.")
+    (page,) = converted(path / "inline.pdf", sheet)
+    assert page.lost is None
+    return page.markdown.split("next one, ")[1].split(" and this is")[0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "written"),
+    [
+        ([(94, 0, "n", "X", 12)], "$n$"),
+        ([(94, 0, "x", "X", 12), (101, -3, "i", "X", 8)], "$x_{i}$"),
+        ([(94, 0, "x", "X", 12), (101, 5, "2", "Y", 8), (110, 0, "=", "Y", 12), (121, 0, "y", "X", 12)], "$x^{2} = y$"),
+        ([(94, 0, "f", "X", 12), (100, 0, "(", "Y", 12), (104, 0, "x", "X", 12), (110, 0, ")", "Y", 12)], "$f ( x )$"),
+        ([(90, 0, "(", "Y", 12), (94, 0, "a", "X", 12), (101, 0, ")", "Y", 12)], "($a$)"),
+        ([(94, 0, "k", "X", 12), (101, 0, ",", "Y", 12)], "$k$,"),
+        ([(94, 0, "x", "X", 12), (101, -3, "max", "Y", 8)], r"$x_{\max}$"),
+    ],
+)
+def test_a_formula_in_a_line_is_latex(tmp_path: Path, parts: Parts, written: str) -> None:
+    words: Parts = [(64, 0, "with", "R", 12), (150, 0, "in the middle of it", "R", 12)]
+    assert in_text(tmp_path, [words[0], *parts, words[1]]) == f"with {written} in the middle of it"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # Figures in the font of the text are no formula, and a price is no mark of one.
+        [(94, 0, "2", "Y", 12), (101, 5, "3", "Y", 8)],
+        [(94, 0, "$5", "R", 12), (114, 0, "n", "X", 12)],
+        # A sign that is not known.
+        [(94, 0, "x", "X", 12), (100, 0, "#", "X", 12)],
+        # A relation without its other side, which may be on the next line.
+        [(94, 0, "x", "X", 12), (106, 0, "=", "Y", 12)],
+    ],
+)
+def test_what_is_not_certain_stays_text(tmp_path: Path, parts: Parts) -> None:
+    found = in_text(tmp_path, [(64, 0, "with", "R", 12), *parts, (150, 0, "in the middle of it", "R", 12)])
+    assert "$" not in found.replace("$5", "")
+    assert found.startswith("with ")
+    assert found.endswith(" in the middle of it")
+
+
+def test_the_plain_text_of_a_page_keeps_its_characters(tmp_path: Path) -> None:
+    sheet = Sheet()
+    displayed(sheet, 703, [(64, 0, "Let", "R", 12), (86, 0, "n", "X", 12), (98, 0, "be a number.", "R", 12)])
+    (page,) = converted(tmp_path / "plain.pdf", sheet)
+    assert page.markdown == "Let $n$ be a number."
+    assert page.text == "Let n be a number."

@@ -273,7 +273,7 @@ def test_text_that_lies_on_its_side_or_stands_on_its_head_is_read_in_order(tmp_p
 def test_a_page_that_cannot_be_judged_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_pdf(tmp_path / "two.pdf", ["first", "second"])
     real = textlayer._blocks
-    monkeypatch.setattr(textlayer, "_blocks", lambda raw, own, known: 1 / (raw.number - 1) and real(raw, own, known))
+    monkeypatch.setattr(textlayer, "_blocks", lambda raw, *known: 1 / (raw.number - 1) and real(raw, *known))
     first, second = convert(path, [1, 2], document.examine(path).survey)
     assert first.problem is not None
     assert "division" in first.problem

@@ -45,7 +45,9 @@ class TypeSpans:
     def __init__(self, document: Any, page: Any, textpage: Any, text: str) -> None:
         self._textpage = textpage
         self._text = text
-        self._spans = list(_objects(textpage, text))
+        self.fonts: set[str] = set()
+        """The names of the fonts, with the mark of a subset."""
+        self._spans = list(_objects(textpage, text, self.fonts))
         self._mark_scripts()
         self._starts = [span.start for span in self._spans]
         self.links = _links(document, page, textpage)
@@ -135,7 +137,7 @@ class TypeSpans:
         return span.measured
 
 
-def _objects(textpage: Any, text: str) -> Iterator[_Span]:
+def _objects(textpage: Any, text: str, names: set[str]) -> Iterator[_Span]:
     """The text objects in file order, cut at line ends, with the settings of their fonts."""
     import pypdfium2.raw as raw
 
@@ -159,11 +161,11 @@ def _objects(textpage: Any, text: str) -> Iterator[_Span]:
             end = line_end
         else:
             end = start + 1 + bisect.bisect_left(range(start + 1, inked_end - 1), True, key=is_other)
-        yield _Span(start, end, _flags(first, fonts) if key else 0)
+        yield _Span(start, end, _flags(first, fonts, names) if key else 0)
         start = end
 
 
-def _flags(found: Any, known: dict[int, int]) -> int:
+def _flags(found: Any, known: dict[int, int], names: set[str]) -> int:
     """Settings of the font of a text object."""
     import pypdfium2.raw as raw
 
@@ -172,16 +174,17 @@ def _flags(found: Any, known: dict[int, int]) -> int:
         return 0
     key = ctypes.addressof(font.contents)
     if key not in known:
-        known[key] = _settings(font)
+        known[key] = _settings(font, names)
     return known[key]
 
 
-def _settings(font: Any) -> int:
+def _settings(font: Any, names: set[str]) -> int:
     import pypdfium2.raw as raw
 
     name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
     raw.FPDFFont_GetBaseFontName(font, name, _FONT_NAME_BYTES)
     known = name.value.decode("utf-8", "replace")
+    names.add(known)
     bold, mono, italic = style(known)
     flags = raw.FPDFFont_GetFlags(font)
     if not _PLAIN.search(known) and raw.FPDFFont_GetIsEmbedded(font) == 1:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
-from fanfold.apps.pdf.characters import surrogates
-from fanfold.apps.pdf.characters.glyphs import OwnText
 from fanfold.apps.pdf.formulas.building import Bar, Uncertain, built
-from fanfold.apps.pdf.formulas.math_signs import FUNCTIONS, MATH_FONT, Sign, latex_of
+from fanfold.apps.pdf.formulas.glyph_signs import Glyphs
+from fanfold.apps.pdf.formulas.math_signs import FUNCTIONS, MATH_FONT, Sign
 from fanfold.apps.pdf.markdown.lines import Line
-from fanfold.apps.pdf.markdown.pieces import ITALIC, SUB, SUP, Piece, RawPage
+from fanfold.apps.pdf.markdown.pieces import ITALIC, SUB, SUP, RawPage
 
-_FONT_NAME_BYTES = 128
-_SUBSET = re.compile(r"^[A-Z]{6}\+")
 _RELATION = re.compile(
     r"=|<|>|\\(?:leq|geq|sim|approx|equiv|in|to|subset\w*|neq|ll|gg|propto|Rightarrow|mapsto|leftarrow|cong|simeq)\b"
 )
@@ -32,15 +27,14 @@ _MOST = 400
 _NAMES = FUNCTIONS | {"argmax", "argmin", "diag", "rank", "sign", "softmax"}
 
 
-def written(columns: list[list[Line]], own: OwnText | None, raw: RawPage) -> list[list[Line]]:
+def written(columns: list[list[Line]], glyphs: Glyphs | None, raw: RawPage) -> list[list[Line]]:
     """The columns with each displayed formula as one line that holds its LaTeX."""
-    if own is None or not any(MATH_FONT.match(piece.face) for piece in raw.pieces):
+    if glyphs is None:
         return columns
-    glyphs = _Glyphs(own)
     return [list(_column(column, glyphs, raw)) for column in columns]
 
 
-def _column(column: list[Line], glyphs: _Glyphs, raw: RawPage) -> Iterator[Line]:
+def _column(column: list[Line], glyphs: Glyphs, raw: RawPage) -> Iterator[Line]:
     group: list[Line] = []
     left = min((line.x0 for line in column), default=0.0)
     for line in [*column, None]:
@@ -76,7 +70,7 @@ def _is_near(group: list[Line], line: Line) -> bool:
     return line.y0 - max(above.y1 for above in group) < _TOGETHER * max(line.size, group[-1].size)
 
 
-def _formulas(group: list[Line], column: list[Line], left: float, glyphs: _Glyphs, raw: RawPage) -> Iterator[Line]:
+def _formulas(group: list[Line], column: list[Line], left: float, glyphs: Glyphs, raw: RawPage) -> Iterator[Line]:
     """The lines of a group as formulas, or as they are if there is any doubt."""
     if not group:
         return
@@ -182,58 +176,3 @@ def _numbered(signs: list[Sign], bars: Sequence[Bar]) -> str:
     if latex.count("(") != latex.count(")") or latex.count("{") != latex.count("}"):
         raise Uncertain
     return f"$$\n{latex}" + (rf" \tag{{{match[1]}}}" if match else "") + "\n$$"
-
-
-class _Glyphs:
-    """The characters of a page with their fonts and the edges of their ink."""
-
-    def __init__(self, own: OwnText) -> None:
-        self._own = own
-        self._found: list[tuple[Sign | None, float, float]] | None = None
-
-    def within(
-        self, left: float, top: float, right: float, bottom: float, others: Sequence[Piece]
-    ) -> list[Sign] | None:
-        """The signs in an area that belong to no other line; None if one of them is not known."""
-        self._found = self._found if self._found is not None else list(self._read())
-        found: list[Sign] = []
-        for sign, x, y in self._found:
-            if not (left <= x <= right and top - 1 <= y <= bottom + 1):
-                continue
-            if any(piece.x0 <= x <= piece.x1 and piece.y0 <= y <= piece.y1 for piece in others):
-                continue
-            if sign is None:
-                return None
-            found.append(sign)
-        return found
-
-    def _read(self) -> Iterator[tuple[Sign | None, float, float]]:
-        """Each visible character, as a sign if it is known, and the middle of its ink."""
-        import pypdfium2.raw as raw
-
-        own, name = self._own, ctypes.create_string_buffer(_FONT_NAME_BYTES)
-        edges = [ctypes.c_double() for _ in range(4)]
-        for index in range(own.textpage.count_chars()):
-            code = raw.FPDFText_GetUnicode(own.textpage, index)
-            if raw.FPDFText_IsGenerated(own.textpage, index) == 1 or surrogates.is_second(code):
-                continue
-            raw.FPDFText_GetFontInfo(own.textpage, index, name, _FONT_NAME_BYTES, ctypes.c_int())
-            raw.FPDFText_GetCharBox(own.textpage, index, edges[0], edges[1], edges[2], edges[3])
-            box = own.shown_box((edges[0].value, edges[2].value, edges[1].value, edges[3].value))
-            if box[2] - box[0] < 0.05:
-                continue
-            glyph = own.glyph(index)
-            font = _plain(name.value)
-            known = latex_of(chr(code), font)
-            made = None
-            if known is not None and glyph is not None and abs(glyph.angle) < 1:
-                made = Sign(known[0], box[0], box[2], box[1], box[3], glyph.y, glyph.size, known[1])
-            elif known is not None and code == 0:
-                size = raw.FPDFText_GetFontSize(own.textpage, index)
-                made = Sign(known[0], box[0], box[2], box[1], box[3], box[3], size, known[1])
-            yield made, (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-
-
-@lru_cache(maxsize=512)
-def _plain(font: bytes) -> str:
-    return _SUBSET.sub("", font.decode("utf-8", "replace"))

@@ -13,7 +13,8 @@ from fanfold.apps.pdf.characters import pdfium_text as exact
 from fanfold.apps.pdf.characters.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.figures import figure_blocks
 from fanfold.apps.pdf.figures.areas import areas_of
-from fanfold.apps.pdf.formulas import displayed
+from fanfold.apps.pdf.formulas import displayed, glyph_signs, inline_math
+from fanfold.apps.pdf.formulas.glyph_signs import Glyphs
 from fanfold.apps.pdf.heads.headings import Headings
 from fanfold.apps.pdf.markdown import blocks, directions, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
@@ -86,16 +87,27 @@ def _judged(document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, rul
     beside = running.beside(raw, headings.body)
     dropped = running.drop(raw, headings.body)
     needs_ocr = is_unreliable(document, raw, beside)
-    found, tables = _blocks(raw, own, headings)
-    markdown = rendering.markdown(found, raw.links)
+    glyphs = glyph_signs.of_mathematics(own)
+    found, tables = _blocks(raw, own, headings, glyphs)
+    text = rendering.plain(found)
+    inline = inline_math.take(found, glyphs, raw)
+    markdown = inline.put_into(rendering.markdown(found, raw.links))
     # LaTeX has commands for letters and signs of formulas.
     formulas = (line.text for block in found if block.kind == "formula" for line in block.lines)
-    kept = [_MARKUP.sub("", markdown), *dropped, *formulas, *(line.number for block in found for line in block.lines)]
-    page = PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+    kept = [
+        _MARKUP.sub("", markdown),
+        *dropped,
+        *formulas,
+        *inline.texts,
+        *(line.number for block in found for line in block.lines),
+    ]
+    page = PageText(raw.number, markdown, text, needs_ocr, lost=_lost(own, kept))
     if own is None or needs_ocr or not rules.wants_figures:
         return page
     illustrated, figures = figure_blocks.placed(found, areas_of(own, raw, tables), raw.number)
-    return replace(page, figures=tuple(figures), illustrated=rendering.markdown(illustrated, raw.links))
+    return replace(
+        page, figures=tuple(figures), illustrated=inline.put_into(rendering.markdown(illustrated, raw.links))
+    )
 
 
 def is_unreliable(document: pdfium.PdfDocument, raw: RawPage, beside: Sequence[Piece]) -> bool:
@@ -119,7 +131,9 @@ def _lost(own: OwnText | None, kept: list[str]) -> str | None:
     return reason(lost) if lost > MOST_LOST else None
 
 
-def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> tuple[list[Block], list[Table]]:
+def _blocks(
+    raw: RawPage, own: OwnText | None, headings: Headings, glyphs: Glyphs | None
+) -> tuple[list[Block], list[Table]]:
     """The blocks of a page in reading order, and its tables."""
     if own is not None:
         cutting.at_rules(own, raw)
@@ -131,7 +145,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> tuple[list
     boxes: list[layout.Box] = [*free, *tables]
     with directions.mirrored(boxes, raw.width) as is_mirrored:
         columns, notes = footnotes.take(layout.columns(boxes, is_mirrored=is_mirrored), headings.body)
-        columns = columns if is_mirrored else list(map(absorb, displayed.written(columns, own, raw)))
+        columns = columns if is_mirrored else list(map(absorb, displayed.written(columns, glyphs, raw)))
         found = list(headings.mark_columns(columns, raw.number))
         if is_mirrored:
             directions.turn_lines((*found, *notes), raw.width)
