@@ -13,6 +13,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30f
 _ROW = re.compile(r"^\s*\|(.+)\|\s*$", re.MULTILINE)
 _RULE = re.compile(r"[\s:|-]+")
 _HTML_CELL = re.compile(r"<t[dh]\b([^>]*)>(.*?)</t[dh]>", re.DOTALL | re.IGNORECASE)
+_TAGS = re.compile(r"</?(?:table|thead|tbody|tr|td|th|sup|sub|br|b|i|u|em|strong)\b[^>]*>", re.IGNORECASE)
 _SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?(\d+)", re.IGNORECASE)
 _HTML_ROW = re.compile(r"<tr\b[^>]*>(.*?)</tr>", re.DOTALL | re.IGNORECASE)
 
@@ -132,7 +133,9 @@ def letters(text: str) -> Counter[str]:
 
 def lost(reading: str, markdown: str) -> int:
     """How many letters and digits of another reading are not in the conversion."""
-    text = html.unescape(re.sub(r"<!--.*?-->", " ", markdown, flags=re.DOTALL))
+    text = re.sub(r"<!--.*?-->", " ", markdown, flags=re.DOTALL)
+    # Names of tags are no text: they would stand for letters that are lost.
+    text = html.unescape(_TAGS.sub(" ", text))
     return (letters(reading) - letters(text)).total()
 
 

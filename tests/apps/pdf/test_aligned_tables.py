@@ -107,6 +107,20 @@ def test_a_head_wider_than_its_columns_belongs_to_the_table(tmp_path: Path) -> N
     assert page.markdown.count("POSITION") == 1
 
 
+def test_titles_below_the_rule_of_a_page_are_no_rows_of_the_table_below_them(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.operators += ["1 w 60 790 m 535 790 l S", "1 w 60 560 m 535 560 l S"]
+    sheet.text(60, 774, "Exhibit 12 (continued on the following pages)", "B", 9)
+    sheet.text(60, 762, "Codes of the display and what they are for", "B", 9)
+    for number, row in enumerate((NAMES, *TREES)):
+        for x, cell in zip((90, 180, 260, 350), row, strict=True):
+            sheet.text(x, 730 - 19 * number, cell, "R", 9)
+    (page,) = converted(tmp_path / "titles.pdf", sheet)
+    assert page.markdown.split("\n\n")[-1] == written([NAMES, *TREES])
+    assert "Exhibit 12 (continued on the following pages)" in page.markdown.split("|")[0]
+    assert page.lost is None
+
+
 def test_an_index_in_two_columns_is_no_table() -> None:
     rows = [
         ["A", "", "M", ""],

@@ -101,16 +101,35 @@ def _between(pieces: Sequence[Piece], run: list[Span], rules: Sequence[Span]) ->
         return None
     inner = [rule for rule in rules if run[0][0] < rule[0] < run[-1][0] and rule not in run]
     short = [rule for rule in inner if rule[1] >= left - 3 and rule[2] <= right + 3]
-    head = _above(pieces, run[0], there)
+    titles = _titles(there) if len(run) == 2 and not short else []
+    if titles:
+        known = set(map(id, titles))
+        there = [piece for piece in there if id(piece) not in known]
+    head = [] if titles else _above(pieces, run[0], there)
     head_end = run[0][0] if head else _head_end(run, short, there)
     made = build([*head, *there], head_end, short, [rule[0] for rule in run])
     if made is None:
         return None
     everything = [*head, *there]
     made.x0, made.x1 = min(left, *(piece.x0 for piece in everything)), max(right, *(piece.x1 for piece in everything))
-    made.y0, made.y1 = min(run[0][0], *(piece.y0 for piece in everything)), run[-1][0]
+    top = min(piece.y0 for piece in everything)
+    made.y0, made.y1 = (top if titles else min(run[0][0], top)), run[-1][0]
     made.is_ruled = True
     return made
+
+
+def _titles(there: Sequence[Piece]) -> list[Piece]:
+    """Lines across columns below the first rule, which is then that of the page and not that of a table."""
+    rows = rows_of(there)
+    several = [row for row in rows if len(row.cells) > 1]
+    if len(several) < 2:
+        return []
+    columns = columns_of(several, median(row.line.size for row in several))
+    leading = itertools.takewhile(
+        lambda row: len(row.cells) == 1 and covered(row.line.x0, row.line.x1, columns)[1] > 1, rows
+    )
+    found = [piece for row in leading for piece in row.line.pieces]
+    return found if len(found) < len(there) else []
 
 
 def _above(pieces: Sequence[Piece], top: Span, there: Sequence[Piece]) -> list[Piece]:
