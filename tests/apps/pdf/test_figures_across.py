@@ -73,3 +73,38 @@ def test_entries_from_right_to_left_are_of_one_list(tmp_path: Path) -> None:
         drawn(sheet, f"{turned(entry)} .{number}", 740 - 17 * number)
     (page,) = converted(tmp_path / "list.pdf", sheet)
     assert page.markdown.splitlines() == [f"{number}. {entry}" for number, entry in enumerate(entries, 1)]
+
+
+def test_the_head_of_a_page_above_a_rule_is_read_before_its_columns(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.text(60, 780, "Proposed Rules", "B", 20)
+    for number, line in enumerate(("The Register", "Volume 85, number 152", "Thursday, 6 August")):
+        sheet.text(LEFTS[2], 786 - 14 * number, line, "R", 8)
+    sheet.operators.append("1 w 60 745 m 550 745 l S")
+    parts = [prose(name, 20) for name in ("One", "Two", "Three")]
+    columns(sheet, 725, parts)
+    (page,) = converted(tmp_path / "head.pdf", sheet)
+    assert page.markdown.startswith("# Proposed Rules\n\nThe Register")
+    assert (
+        page.markdown.split()[-sum(len(" ".join(part).split()) for part in parts) :]
+        == " ".join(line for part in parts for line in part).split()
+    )
+
+
+def test_a_title_that_runs_in_stays_with_its_paragraph_and_begins_it(tmp_path: Path) -> None:
+    sheet = Sheet()
+    for number, (title, line, rest) in enumerate(
+        (
+            ("SUMMARY:", "The agency proposes a new", "rule for all of its aeroplanes of that kind, and it ends."),
+            ("ACTION:", "Notice of the new rule that", "it has made known to all of them, and asks for comments."),
+            ("FURTHER INFORMATION CONTACT:", "Ian", "Brown, at the office of the agency, who knows it all."),
+        )
+    ):
+        top = 740 - 26 * number
+        sheet.text(64, top, title, "B", 7)
+        sheet.text(64 + 4.9 * len(title) + 4, top, line, "T", 9)
+        sheet.text(64, top - 13, rest, "T", 9)
+    (page,) = converted(tmp_path / "titles.pdf", sheet)
+    parts = page.markdown.split("\n\n")
+    assert [part.split(":**")[0] for part in parts] == ["**SUMMARY", "**ACTION", "**FURTHER INFORMATION CONTACT"]
+    assert parts[2].endswith("Ian Brown, at the office of the agency, who knows it all.")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from fanfold.apps.pdf.markdown import labels
 from fanfold.apps.pdf.markdown.layout import Line
-from fanfold.apps.pdf.markdown.pieces import BOLD, Table
+from fanfold.apps.pdf.markdown.pieces import BOLD, Piece, Table
 
 Kind = Literal["paragraph", "heading", "item", "code", "table", "note", "figure", "formula"]
 
@@ -117,7 +117,13 @@ def _leading(lines: Sequence[Line]) -> dict[int, float]:
 def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
     if above.table is not None or below.table is not None:
         return True
-    if abs(above.size - below.size) > _SAME_SIZE * max(above.size, below.size):
+    last, first = above.pieces[-1], below.pieces[0]
+    if (
+        _differs(above.size, below.size)
+        and _differs(last.size, first.size)
+        and not (_is_mixed(last) or _is_mixed(first))
+    ):
+        # Unless words in smaller capitals fill most of a line.
         return True
     if above.pieces[0].tagged_level != below.pieces[0].tagged_level:
         return True
@@ -127,6 +133,15 @@ def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
     usual = min(leading.get(round(below.size), 1.4 * below.size), 1.8 * below.size)
     distance = _distance(above, below)
     return distance > _WHITE * usual or distance < -below.size
+
+
+def _differs(above: float, below: float) -> bool:
+    return abs(above - below) > _SAME_SIZE * max(above, below)
+
+
+def _is_mixed(piece: Piece) -> bool:
+    """Whether a piece begins in bold and ends in plain type, which may have another size."""
+    return bool(piece.flags and (piece.flags[0] ^ piece.flags[-1]) & BOLD)
 
 
 def begins_bold(line: Line) -> bool:
@@ -270,6 +285,8 @@ def _begins(block: Block, line: Line, edges: _Edges) -> bool:
         return line.x0 < first.x0 - _INDENT * line.size or (
             short and line.x0 < _text_start(first, block.marker) - 0.5 * line.size
         )
+    if ended and begins_bold(line) and not ends_bold(above) and _LABEL.match(line.text):
+        return True
     if edges.hanging or edges.labelled:
         return not indented
     begins = indented and above.x0 <= edges.left + _INDENT * line.size and (ended or not short)

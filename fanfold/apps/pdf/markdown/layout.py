@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from fanfold.apps.pdf.markdown import margin_notes
+from fanfold.apps.pdf.markdown import margin_notes, page_heads
 from fanfold.apps.pdf.markdown.lines import Box, Line, lines
 from fanfold.apps.pdf.markdown.pieces import Piece
 from fanfold.apps.pdf.markdown.zones import COLUMN_WIDTH, Zone, judged
@@ -40,14 +40,23 @@ _EMPTY = 4.0
 _APART = 0.25
 
 
-def columns(boxes: Sequence[Box], *, is_mirrored: bool = False) -> list[list[Line]]:
-    """The lines of a page, column by column in reading order; ``is_mirrored`` if left and right of the page were swapped."""
+def columns(
+    boxes: Sequence[Box], *, is_mirrored: bool = False, rules: Sequence[tuple[float, float, float]] = ()
+) -> list[list[Line]]:
+    """The lines of a page, column by column in reading order.
+
+    ``is_mirrored`` tells that left and right of the page were swapped; ``rules`` are its level rules.
+    """
     if not boxes:
         return []
     size = median([box.size for box in boxes if isinstance(box, Piece)] or [10.0])
     _lower_initials(boxes, size)
     fused, members = _fused(boxes, size)
     parts = _parts(fused, size)
+    head = page_heads.above_rule(fused, rules) if len(parts) > 1 else []
+    if head:
+        known = set(map(id, head))
+        parts = [*page_heads.side_by_side(head, size), *_parts([box for box in fused if id(box) not in known], size)]
     whole = ([member for box in part for member in members.get(id(box), (box,))] for part in parts)
     return [lines(part, is_mirrored=is_mirrored) for part in whole]
 

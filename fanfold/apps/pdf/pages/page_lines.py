@@ -164,7 +164,9 @@ def _lines(raw: RawPage, own: OwnText | None, headings: Headings) -> Iterator[tu
     free = [piece for piece in raw.pieces if id(piece) not in held]
     boxes: list[layout.Box] = [*free, *tables]
     with directions.mirrored(boxes, raw.width) as is_mirrored:
-        found = list(headings.mark_columns(layout.columns(boxes, is_mirrored=is_mirrored), raw.number))
+        found = list(
+            headings.mark_columns(layout.columns(boxes, is_mirrored=is_mirrored, rules=raw.rules.level), raw.number)
+        )
     for block in found:
         if block.table is not None:
             yield from ((line, False) for line in cell_lines(block.table, cells[id(block.table)]))

@@ -144,7 +144,9 @@ def _blocks(
     free = [piece for piece in raw.pieces if id(piece) not in taken]
     boxes: list[layout.Box] = [*free, *tables]
     with directions.mirrored(boxes, raw.width) as is_mirrored:
-        columns, notes = footnotes.take(layout.columns(boxes, is_mirrored=is_mirrored), headings.body)
+        columns, notes = footnotes.take(
+            layout.columns(boxes, is_mirrored=is_mirrored, rules=raw.rules.level), headings.body
+        )
         columns = columns if is_mirrored else list(map(absorb, displayed.written(columns, glyphs, raw)))
         found = list(headings.mark_columns(columns, raw.number))
         if is_mirrored:
