@@ -6,9 +6,11 @@ import pytest
 
 from fanfold.apps.pdf.formulas.building import Uncertain, built
 from fanfold.apps.pdf.formulas.math_signs import Sign, latex_of
+from fanfold.apps.pdf.pages.textlayer import convert
+from fanfold.apps.pdf.reading import document
 from tests.apps.pdf import writing
 from tests.apps.pdf.test_textlayer import converted
-from tests.apps.pdf.writing import Sheet
+from tests.apps.pdf.writing import Pdf, Sheet
 
 PROSE = "Rain in the northern basin has been declining since the first measurements were taken, which the model shows."
 
@@ -187,3 +189,27 @@ def test_the_plain_text_of_a_page_keeps_its_characters(tmp_path: Path) -> None:
     (page,) = converted(tmp_path / "plain.pdf", sheet)
     assert page.markdown == "Let $n$ be a number."
     assert page.text == "Let n be a number."
+
+
+def test_a_formula_that_stays_text_is_a_picture_too_if_figures_are_wanted(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.paragraph(PROSE)
+    y = sheet.y - 4
+    # Signs that are not known, as in a matrix.
+    displayed(
+        sheet, y, [(200, 0, "y", "X", 12), (215, 0, "=", "Y", 12), (226, 0, "#", "X", 12), (240, 0, "a", "X", 12)]
+    )
+    sheet.y = y - 30
+    sheet.paragraph(PROSE)
+    path = tmp_path / "a.pdf"
+    path.write_bytes(Pdf([sheet]).written())
+    survey = document.examine(path).survey
+    (page,) = convert(path, [1], survey)
+    assert (page.figures, page.illustrated) == ((), "")
+    assert page.markdown == f"{PROSE}\n\ny = # a\n\n{PROSE}"
+    (page,) = convert(path, [1], survey | {"figures": True})
+    assert page.illustrated == f"{PROSE}\n\ny = # a\n\n![Formula on page 1](files/page-0001-1.png)\n\n{PROSE}"
+    ((left, top, right, bottom),) = page.figures
+    assert left == pytest.approx(200, abs=2)
+    assert right == pytest.approx(247, abs=4)
+    assert 842 - y - 14 < top < bottom < 842 - y + 8

@@ -11,10 +11,12 @@ from fanfold.apps.pdf.markdown.blocks import Block
 _LONGEST_NAME = 120
 
 
-def placed(blocks: Sequence[Block], areas: Sequence[Area], page: int) -> tuple[list[Block], list[Area]]:
+def placed(
+    blocks: Sequence[Block], areas: Sequence[Area], page: int, formulas: Sequence[Area] = ()
+) -> tuple[list[Block], list[Area]]:
     """The blocks with those of the figures, and the area of each figure, in their order.
 
-    Parts of a figure with one caption are one figure.
+    Parts of a figure with one caption are one figure. ``formulas`` are areas of formulas that could not be read.
     """
     own: dict[int, list[Area]] = {}
     alone: list[Area] = []
@@ -26,14 +28,16 @@ def placed(blocks: Sequence[Block], areas: Sequence[Area], page: int) -> tuple[l
             own.setdefault(at, []).append(area)
     before: dict[int, list[tuple[Area, str]]] = {at: [(_around(parts), _name(blocks[at]))] for at, parts in own.items()}
     for area in alone:
-        before.setdefault(_following(blocks, area), []).append((area, ""))
+        before.setdefault(_following(blocks, area), []).append((area, f"Figure on page {page}"))
+    for area in formulas:
+        before.setdefault(_following(blocks, area), []).append((area, f"Formula on page {page}"))
     found: list[Block] = []
     kept: list[Area] = []
     for at, block in enumerate([*blocks, None]):
         for area, name in before.get(at, ()):
             kept.append(area)
             target = f"files/page-{page:04}-{len(kept)}.png"
-            found.append(Block("figure", [], marker=f"![{name or f'Figure on page {page}'}]({target})"))
+            found.append(Block("figure", [], marker=f"![{name}]({target})"))
         if block is not None:
             found.append(block)
     return found, kept

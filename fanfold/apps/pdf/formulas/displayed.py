@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from fanfold.apps.pdf.figures.areas import Area
 from fanfold.apps.pdf.formulas.building import Bar, Uncertain, built
 from fanfold.apps.pdf.formulas.glyph_signs import Glyphs
 from fanfold.apps.pdf.formulas.math_signs import FUNCTIONS, MATH_FONT, Sign
+from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.lines import Line
 from fanfold.apps.pdf.markdown.pieces import ITALIC, SUB, SUP, RawPage
 
 _RELATION = re.compile(
     r"=|<|>|\\(?:leq|geq|sim|approx|equiv|in|to|subset\w*|neq|ll|gg|propto|Rightarrow|mapsto|leftarrow|cong|simeq)\b"
 )
+_RELATION_SIGN = re.compile("[=<>≤≥≈∼≡∈→⇒∝]")
 _WORD = re.compile(r"[A-Za-zÀ-ÿ]{3,}")
 _LONGEST_PRODUCT = 3
 # In multiples of the type size: lines of one formula are closer; formulas are set in; a number stands this far apart.
@@ -83,17 +86,50 @@ def _formulas(group: list[Line], column: list[Line], left: float, glyphs: Glyphs
     is_set_in = signs is not None and signs and min(sign.x0 for sign in signs) > left + _SET_IN * size
     has_letters = any(sign.kind == "plain" and any(map(str.isalpha, sign.latex)) for sign in signs or ())
     if signs is None or not is_set_in or not has_letters or not _FEWEST <= len(signs) <= _MOST:
-        yield from group
+        yield from _unread(group, left, size)
         return
     bars = [(y, x0, x1) for y, x0, x1 in raw.rules.level if top <= y <= bottom and left - 1 <= x0 and x1 - x0 < 400]
     bars = [bar for bar in bars if any(sign.x0 - 3 < bar[2] and bar[1] < sign.x1 + 3 for sign in signs)]
     try:
         rows = list(_rows(signs, bars, size))
     except Uncertain:
-        yield from group
+        yield from _unread(group, left, size)
         return
     for row, inside in zip(_lines_of(group, [row for row, _ in rows]), rows, strict=True):
-        yield from _formula(row, *inside)
+        yield from _formula(row, *inside, left)
+
+
+def _unread(lines: list[Line], left: float, size: float) -> list[Line]:
+    """Lines that stay text, marked as a formula if they are one: set in, in fonts of mathematics, with a relation."""
+    is_formula = (
+        bool(lines)
+        and min(map(_left, lines)) > left + _SET_IN * size
+        and any(_RELATION_SIGN.search(line.text) for line in lines)
+        and any(MATH_FONT.match(piece.face) for line in lines for piece in line.pieces)
+    )
+    for line in lines:
+        line.is_unread = is_formula
+    return lines
+
+
+def unread_areas(blocks: Iterable[Block]) -> list[Area]:
+    """The areas of the displayed formulas that stay text."""
+    found: list[Area] = []
+    above: Line | None = None
+    for line in (line for block in blocks for line in block.lines):
+        if line.is_unread:
+            area = (min(piece.x0 for piece in line.pieces), _top(line), line.x1, _bottom(line))
+            if above is not None and above.is_unread and -line.size < area[1] - found[-1][3] < _TOGETHER * line.size:
+                area = (
+                    min(area[0], found[-1][0]),
+                    found[-1][1],
+                    max(area[2], found[-1][2]),
+                    max(area[3], found[-1][3]),
+                )
+                found.pop()
+            found.append(area)
+        above = line
+    return found
 
 
 def _lines_of(group: list[Line], rows: Sequence[Sequence[Sign]]) -> list[list[Line]]:
@@ -106,14 +142,14 @@ def _lines_of(group: list[Line], rows: Sequence[Sequence[Sign]]) -> list[list[Li
     return found
 
 
-def _formula(lines: list[Line], signs: list[Sign], bars: list[Bar]) -> Iterator[Line]:
+def _formula(lines: list[Line], signs: list[Sign], bars: list[Bar], left: float) -> Iterator[Line]:
     """The lines of a formula as one, or as they are if there is any doubt."""
     try:
         latex = _numbered(signs, bars)
     except (Uncertain, RecursionError):
         latex = ""
     if not lines or not _RELATION.search(latex):
-        yield from lines
+        yield from _unread(lines, left, max((line.size for line in lines), default=10.0))
         return
     edges = (min(map(_left, lines)), min(map(_top, lines)), max(line.x1 for line in lines), max(map(_bottom, lines)))
     pieces = [piece for line in lines for piece in line.pieces]

@@ -51,7 +51,8 @@ def take(blocks: Sequence[Block], glyphs: Glyphs | None, raw: RawPage) -> Inline
     if glyphs is None or any(chr(_FIRST_MARK) <= letter for letter in raw.text):
         return found
     for line in (line for block in blocks if block.kind in _KINDS for line in block.lines):
-        if line.table is None and not line.formula and not line.mono and "$" not in line.text:
+        is_text = line.table is None and not line.formula and not line.is_unread and not line.mono
+        if is_text and "$" not in line.text:
             _mark(line, glyphs, raw, found)
     return found
 

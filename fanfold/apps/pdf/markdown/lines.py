@@ -30,6 +30,8 @@ class Line:
     """Number of a line of code, which belongs to the page and not to the code."""
     formula: str = ""
     """Displayed formulas as Markdown, if the line is one."""
+    is_unread: bool = False
+    """Whether the line is part of a displayed formula that stays text."""
 
 
 def rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:

@@ -104,7 +104,9 @@ def _judged(document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, rul
     page = PageText(raw.number, markdown, text, needs_ocr, lost=_lost(own, kept))
     if own is None or needs_ocr or not rules.wants_figures:
         return page
-    illustrated, figures = figure_blocks.placed(found, areas_of(own, raw, tables), raw.number)
+    illustrated, figures = figure_blocks.placed(
+        found, areas_of(own, raw, tables), raw.number, displayed.unread_areas(found)
+    )
     return replace(
         page, figures=tuple(figures), illustrated=inline.put_into(rendering.markdown(illustrated, raw.links))
     )
