@@ -3,6 +3,8 @@
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from tests.apps.pdf.test_right_to_left import drawn, turned
 from tests.apps.pdf.test_textlayer import PROSE, converted
 from tests.apps.pdf.writing import Sheet
@@ -108,3 +110,30 @@ def test_a_title_that_runs_in_stays_with_its_paragraph_and_begins_it(tmp_path: P
     parts = page.markdown.split("\n\n")
     assert [part.split(":**")[0] for part in parts] == ["**SUMMARY", "**ACTION", "**FURTHER INFORMATION CONTACT"]
     assert parts[2].endswith("Ian Brown, at the office of the agency, who knows it all.")
+
+
+def test_a_paragraph_that_continues_in_the_next_column_is_one(tmp_path: Path) -> None:
+    lines = textwrap.wrap(PROSE * 4, 40)
+    half = len(lines) // 2
+    assert lines[half][0].islower()
+    sheet = Sheet()
+    columns(sheet, 740, [lines[:half], lines[half : 2 * half]])
+    (page,) = converted(tmp_path / "joined.pdf", sheet)
+    assert page.markdown == " ".join(lines[: 2 * half])
+
+
+@pytest.mark.parametrize("first", ["Another begins here and is", "# it is so"])
+def test_other_paragraphs_stay_apart(tmp_path: Path, first: str) -> None:
+    lines = textwrap.wrap(PROSE, 40)[:7]
+    sheet = Sheet()
+    columns(sheet, 740, [lines, [first, *lines[1:]]])
+    (page,) = converted(tmp_path / "apart.pdf", sheet)
+    assert page.markdown.count("\n\n") == 1
+
+
+def test_an_entry_below_one_that_continues_in_the_next_column_is_not_nested(tmp_path: Path) -> None:
+    entry = textwrap.wrap(f"• {PROSE}", 40)[:6]
+    sheet = Sheet()
+    columns(sheet, 740, [[*prose("One", 6), *entry[:3]], [*entry[3:], "• and another entry of it", *prose("Two", 5)]])
+    (page,) = converted(tmp_path / "nested.pdf", sheet)
+    assert "\n- and another entry of it" in page.markdown

@@ -51,7 +51,8 @@ def _nesting(above: list[Block], block: Block) -> list[Block]:
     """The last entries of the lists that contain this block, outermost first, and the block itself if it is an entry."""
     if block.kind != "item":
         return []
-    if above and block.lines[0].y0 < above[-1].lines[-1].y0 - block.lines[0].size:
+    lowest = max((line.y0 for line in above[-1].lines), default=0.0) if above else 0.0
+    if above and block.lines[0].y0 < lowest - block.lines[0].size:
         # In the next column, an entry is known by its mark.
         depth = next((at for at in range(len(above) - 1, -1, -1) if _follows(above[at].marker, block.marker)), 0)
         return [*above[:depth], block]

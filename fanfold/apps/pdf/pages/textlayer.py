@@ -16,7 +16,7 @@ from fanfold.apps.pdf.figures.areas import areas_of
 from fanfold.apps.pdf.formulas import displayed, glyph_signs, inline_math
 from fanfold.apps.pdf.formulas.glyph_signs import Glyphs
 from fanfold.apps.pdf.heads.headings import Headings
-from fanfold.apps.pdf.markdown import blocks, directions, footnotes, hyphens, layout
+from fanfold.apps.pdf.markdown import blocks, column_joins, directions, footnotes, hyphens, layout
 from fanfold.apps.pdf.markdown import markdown_writer as rendering
 from fanfold.apps.pdf.markdown.blocks import Block
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
@@ -150,7 +150,7 @@ def _blocks(
             layout.columns(boxes, is_mirrored=is_mirrored, rules=raw.rules.level), headings.body
         )
         columns = columns if is_mirrored else list(map(absorb, displayed.written(columns, glyphs, raw)))
-        found = list(headings.mark_columns(columns, raw.number))
+        found = list(column_joins.joined(headings.mark_columns(columns, raw.number)))
         if is_mirrored:
             directions.turn_lines((*found, *notes), raw.width)
     # Text at another angle does not fit between the lines of the page, so it follows them.
