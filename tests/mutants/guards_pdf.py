@@ -152,4 +152,36 @@ MUTANTS = (
         Edit(CHATTER, "return about is not None or (greeted", "return True or (greeted"),
         test="model/test_chatter.py::test_nothing_of_a_document_is_cut",
     ),
+    mutant(
+        "letters that share a glyph keep their order from right to left",
+        Edit(
+            "fanfold/apps/pdf/characters/right_to_left.py",
+            "found[-1].text, found[-1].indexes = text + found[-1].text, ",
+            "found[-1].text, found[-1].indexes = found[-1].text + text, ",
+        ),
+        test="apps/pdf/test_right_to_left.py::test_a_glyph_of_two_letters_keeps_their_order",
+    ),
+    mutant(
+        "numbered formulas are no table",
+        Edit("fanfold/apps/pdf/tables/judging.py", "        _is_numbered_formulas(table),\n", ""),
+        test="apps/pdf/test_labels.py::test_numbered_formulas_are_no_table",
+    ),
+    mutant(
+        "a sign that is not known keeps a formula text",
+        Edit(
+            "fanfold/apps/pdf/formulas/inline_math.py",
+            " and not any(map(_is_unknown, beside))",
+            "",
+        ),
+        test="apps/pdf/test_formulas.py::test_what_is_not_certain_stays_text",
+    ),
+    mutant(
+        "a table with another header is not joined",
+        Edit(
+            "fanfold/apps/pdf/output/table_joining.py",
+            "if _is_row(_cells(first[0]), last):",
+            "if last:",
+        ),
+        test="apps/pdf/test_stitching.py::test_other_tables_stay_apart",
+    ),
 )

@@ -184,7 +184,7 @@ def test_pdfium_reads_lines_that_are_turned_as_well(tmp_path: Path, monkeypatch:
 
 def test_lost_text_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = layout.lines
-    monkeypatch.setattr(layout, "columns", lambda boxes: [lines(boxes)[:2]])
+    monkeypatch.setattr(layout, "columns", lambda boxes, **_: [lines(boxes)[:2]])
     (page,) = converted(tmp_path / "a.pdf", text_sheet("\n".join(LINES)))
     assert page.lost is not None
     missing = sum(map(str.isalnum, "".join(LINES[2:])))
