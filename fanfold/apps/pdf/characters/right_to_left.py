@@ -19,6 +19,8 @@ from fanfold.apps.pdf.reading.kept_text import letters
 
 # In points: how far the middle of a character may be outside the box of its piece.
 _NEAR = 1.5
+# In points: pieces are looked up by their place down the page, in bands of this height.
+_BAND = 16.0
 # In multiples of the type size: a wider gap without a space separates words; characters of one glyph share a position.
 _SPACE = 0.3
 _SAME_GLYPH = 0.01
@@ -50,8 +52,13 @@ class RightToLeft:
         self._is_base = directions.is_mostly_right_to_left(piece.text for piece in self._pieces)
         self._visible = {glyph.index for glyph in own.glyphs}
         self._held: dict[int, list[Glyph]] = {}
-        boxes = [(_box(piece), id(piece)) for piece in self._pieces if self.holds(piece)]
+        bands: dict[int, list[tuple[tuple[float, float, float, float], int]]] = {}
+        for piece in filter(self.holds, self._pieces):
+            box = _box(piece)
+            for band in range(int((box[1] - _NEAR) // _BAND), int((box[3] + _NEAR) // _BAND) + 1):
+                bands.setdefault(band, []).append((box, id(piece)))
         for glyph in filter(None, map(own.glyph, range(own.textpage.count_chars()))):
+            boxes = bands.get(int(_height(glyph) // _BAND), ())
             nearest = min((_distance(glyph, box, key) for box, key in boxes), default=None)
             if nearest is not None and nearest[0] < _NEAR and glyph.text not in "\r\n":
                 self._held.setdefault(nearest[2], []).append(glyph)
@@ -84,9 +91,14 @@ class RightToLeft:
         )
 
 
+def _height(glyph: Glyph) -> float:
+    """The middle of the small letters on the line of a character."""
+    return glyph.y - 0.3 * glyph.size
+
+
 def _distance(glyph: Glyph, box: tuple[float, float, float, float], key: int) -> tuple[float, float, int]:
     """How far a character is outside a box, how far from the middle of its line, and the key of the box."""
-    x, y = (glyph.box[0] + glyph.box[2]) / 2, glyph.y - 0.3 * glyph.size
+    x, y = (glyph.box[0] + glyph.box[2]) / 2, _height(glyph)
     outside = max(box[0] - x, x - box[2], box[1] - y, y - box[3], 0.0)
     return outside, abs(box[1] + box[3] - 2 * y), key
 
