@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.apps.pdf.markdown.pieces import Table
+from fanfold.apps.pdf.markdown.pieces import RawPage, Table
+from fanfold.apps.pdf.tables import finding
 from fanfold.apps.pdf.tables.judging import is_table
+from tests.apps.pdf.test_layout import piece
 from tests.apps.pdf.test_textlayer import PROSE, converted
 from tests.apps.pdf.writing import Sheet
 
@@ -133,3 +135,13 @@ def test_an_index_in_two_columns_is_no_table() -> None:
     assert not is_table(table, [], 10)
     table.rows[0] = ["Tree", "Page", "Tree", "Page"]
     assert is_table(table, [], 10)
+
+
+def test_a_table_has_no_text_that_was_taken_from_the_page() -> None:
+    pieces = [piece("Elm", 60, 100), piece("a tree", 160, 100), piece("Fir", 60, 116)]
+    cells = [["Elm", "a tree"], ["Fir", ""]]
+    seen = Table(cells, [(60.0, 75.0), (160.0, 195.0)], 40, 100, 195, 130)
+    assert [table.rows for table in finding.find(RawPage(1, 600, 800, pieces, [seen]), 10)] == [cells]
+    # Numbers of lines that were left out, and a row of them.
+    seen = Table([["17 Elm", "a tree"], ["18 Fir", ""], ["19", ""]], seen.columns, 40, 100, 195, 130)
+    assert finding.find(RawPage(1, 600, 800, pieces, [seen]), 10) == []

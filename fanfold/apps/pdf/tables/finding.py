@@ -75,10 +75,16 @@ def _as_seen(seen: Table, page: RawPage, body: float) -> list[Table]:
     _say_once(seen, page.pieces)
     made = spaced.build(inside(page.pieces, seen), None)
     if made is None or len(made.columns) < len(seen.columns) or len(made.rows) < len(seen.rows):
-        return [seen]
-    if made.spans or not _holds(made, page.pieces, body):
-        return [seen]
-    return [made]
+        made = None
+    if made is not None and not made.spans and _holds(made, page.pieces, body):
+        return [made]
+    return [] if _has_more(seen, page.pieces) else [seen]
+
+
+def _has_more(table: Table, pieces: Sequence[Piece]) -> bool:
+    """Whether a table has text that was taken from the page: numbers of lines, or running lines."""
+    told = letters("".join("".join(row) for row in table.rows))
+    return bool(told - letters("".join(piece.text for piece in inside(pieces, table))))
 
 
 def _say_once(table: Table, pieces: Sequence[Piece]) -> None:
