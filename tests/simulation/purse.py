@@ -140,9 +140,11 @@ def _row(inquiry: Inquiry, outcome: str, usage: Usage) -> dict[str, Any]:
 
 
 def is_stopped_by_budget(world: World, number: int) -> bool:
-    """Whether a task is paused because its budget is used up."""
+    """Whether a task is paused and its budget is used up: it is the reason of the pause, or keeps a person from ending it."""
     with world.store.read() as tx:
-        return _stopped(tx, number) is not None
+        row = tx.tasks.get(number)
+        is_closed = row is not None and row.state is TaskState.PAUSED and row.is_closed
+        return is_closed or _stopped(tx, number) is not None
 
 
 def _stopped(tx: Transaction, number: int) -> Sentence | None:

@@ -49,6 +49,7 @@ from fanfold.settings import Settings
 from fanfold.store import store as store_room
 from fanfold.store.files import file_store
 from fanfold.store.files import folder as blobs
+from fanfold.store.items import recover as recovering
 from fanfold.store.items import reset as resetting
 from fanfold.store.items.large import drafts
 from fanfold.store.items.large import reset_queue as stored_resets
@@ -657,6 +658,7 @@ def on_stage() -> Iterator[None]:
         ),
         *((module, "COPY_CHUNK", CHUNK) for module in (advance, copying)),
         (resetting, "AT_ONCE", CHUNK),
+        (recovering, "AT_ONCE", 2 * CHUNK),
         (schedule, "MOST_CAUGHT_UP", 2),
         (deciding, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
