@@ -44,7 +44,8 @@ MUTANTS = (
     mutant(
         "a batch whose results were all read is not read again",
         Edit(CARRY, "        if batch.read_at is None:\n", "        if True:\n"),
-        test=f"{CRASHES}[sqlite-openai]",
+        by="sqlite",
+        test="providers/test_batches.py::test_results_that_were_all_read_are_not_read_again_after_a_crash",
     ),
     mutant(
         "a handler that asks a different question in the batch lane fails",

@@ -10,7 +10,10 @@ import httpx2
 import pytest
 
 import fanfold as ff
+from fanfold.providers.batches.batch_round import BatchRound
+from fanfold.providers.batches.batch_service import ProviderConnection
 from fanfold.providers.batches.openai_batches import OpenAIBatches
+from fanfold.store.rows.money.batches import BatchRow
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -175,6 +178,33 @@ def test_a_connection_cut_after_create_makes_no_second_batch(
     assert len(ai.batches.batches) == 1
     assert ai.batches.paid == {"one": 1, "two": 1}
     assert live.client.result(task.id) == ["You said one", "You said two"]
+
+
+def test_results_that_were_all_read_are_not_read_again_after_a_crash(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies after the results are written and before the files at the service are removed."""
+    read: list[str] = []
+    removed: list[str] = []
+    results, remove = OpenAIBatches.results, BatchRound._remove
+
+    def counted(self: OpenAIBatches, job: str, model: str) -> Any:
+        read.append(job)
+        return results(self, job, model)
+
+    async def crash_first(self: BatchRound, row: BatchRow, connection: ProviderConnection) -> None:
+        removed.append(row.name)
+        if len(removed) == 1:
+            raise RuntimeError("simulated crash")
+        await remove(self, row, connection)
+
+    monkeypatch.setattr(OpenAIBatches, "results", counted)
+    monkeypatch.setattr(BatchRound, "_remove", crash_first)
+    task = run(live, ["one", "two"])
+    with live.working():
+        eventually(lambda: live.sql("SELECT state FROM batches") == [("done",)])
+    assert live.client.result(task.id) == ["You said one", "You said two"]
+    assert (len(read), len(removed), ai.batches.files) == (1, 2, {})
 
 
 def test_a_batch_that_is_too_large_is_sent_in_smaller_ones(live: Live, ai: AIServer) -> None:
