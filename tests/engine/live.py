@@ -1,9 +1,10 @@
 """Runs a real worker in a thread, with its own clock and patience."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,13 @@ class Switch:
         self.entered.set()
         self.free.wait(60)
         self.left.set()
+
+    async def wait_deaf(self) -> None:
+        """The same in a coroutine, which ignores that it is cancelled."""
+        self.entered.set()
+        while not self.free.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.05)
 
     def check(self, condition: Callable[[], bool] | None = None) -> None:
         """Wait until a handler is here."""

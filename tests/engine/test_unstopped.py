@@ -1,6 +1,5 @@
 """A handler that ignores cancel is ended in a child process; elsewhere people are told that it runs on."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -49,12 +48,7 @@ def test_a_coroutine_that_runs_on_is_shown_until_it_ends(live: Live) -> None:
     switch = Switch()
 
     async def handler(item: Any) -> None:
-        switch.entered.set()
-        while not switch.free.is_set():
-            try:
-                await asyncio.sleep(0.05)
-            except asyncio.CancelledError:
-                continue
+        await switch.wait_deaf()
 
     task = live.client.submit(live.know(batch(handler=handler)), items=["a"])
     with live.working() as worker:

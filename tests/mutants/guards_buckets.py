@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 BUCKET, OBJECTS = "fanfold/store/files/bucket.py", "fanfold/store/files/objects.py"
 ERRORS, ADDRESS = "fanfold/store/files/bucket_errors.py", "fanfold/store/files/address.py"
-SWEEP, KEPT = "fanfold/engine/tasks/recovery/sweep.py", "fanfold/engine/handlers/kept_files.py"
+SWEEP, KEPT = "fanfold/engine/tasks/recovery/sweep.py", "fanfold/engine/handlers/files/kept_files.py"
 TESTS, ENGINE = "store/test_buckets.py", "engine/test_files_in_a_bucket.py"
 MUTANTS = (
     mutant(

@@ -192,12 +192,12 @@ MUTANTS = (
     mutant(
         "files recorded together by a transaction that failed after its commit are recorded once",
         Edit(
-            "fanfold/engine/handlers/recording.py",
+            "fanfold/engine/handlers/files/file_records.py",
             "not (self.doubtful and tx.blobs.find(self.task, self.file.key))",
             "True",
         ),
         by="sqlite",
-        test="engine/test_recording.py::test_an_error_is_told_to_one_and_the_others_write_again",
+        test="engine/test_file_records.py::test_an_error_is_told_to_one_and_the_others_write_again",
     ),
     mutant(
         "a discarded result of a handler is no rejected answer",

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from fanfold.engine.handlers.recording import FileRecorder
+from fanfold.engine.handlers.files.file_records import FileRecorder
 from tests.simulation.schedule import Actor, Process, ProcessDied, Schedule
 
 

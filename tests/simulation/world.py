@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fanfold.engine.handlers import external_call, kept_files, recording, streamed_output, work
+from fanfold.engine.handlers import external_call, streamed_output, work
 from fanfold.engine.handlers import external_job as external
+from fanfold.engine.handlers.files import file_records, kept_files
 from fanfold.engine.tasks.many_items import leftovers
 from fanfold.engine.tasks.many_items import new_items as split_items
 from fanfold.engine.tasks.many_items import reset_items as resets
@@ -627,7 +628,7 @@ def on_stage() -> Iterator[None]:
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
         *((module, "threading", Threading) for module in (external_call, pulse, services, restarting, threads, tick)),
-        (recording, "threading", LocksInTurn),
+        (file_records, "threading", LocksInTurn),
         (kept_files, "recorder_of", Recorders()),
         (worker, "asyncio", Asyncio()),
         (database_thread, "datetime", Moments),

@@ -13,6 +13,7 @@ import pytest
 import fanfold as ff
 from fanfold.testing import Engine, NeverAtRest, busy, rate_limited
 from fanfold.testing.clock import Clock, TurnedLoop
+from tests.testing.refusing import refusing_once
 from tests.testing.translation import NOVEL, book
 
 
@@ -253,19 +254,7 @@ def test_an_unknown_setting_is_refused() -> None:
 
 
 def test_a_move_that_on_move_refuses_is_made_later(engine: Engine) -> None:
-    mirrored = ff.Pipeline("mirrored")
-    refused: list[str] = []
-
-    @mirrored.step
-    def make(task: ff.TaskWork) -> str:
-        return "made"
-
-    @mirrored.on_move
-    def mirror(_connection: Any, change: ff.Change) -> None:
-        if change.target == "completed" and not refused:
-            refused.append(change.verb)
-            raise RuntimeError("the record is locked")
-
+    mirrored, refused = refusing_once(lambda change: change.target == "completed")
     task = engine.submit(mirrored)
     engine.run()
     assert refused == ["advance"]

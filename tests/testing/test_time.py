@@ -10,6 +10,7 @@ import pytest
 import fanfold as ff
 from fanfold.testing import Engine, NeverAtRest
 from fanfold.testing.clock import BEGINNING
+from tests.testing.refusing import refusing_once
 
 HOUR = 3_600.0
 
@@ -85,19 +86,7 @@ def test_a_task_with_a_start_time_starts_when_the_test_advances_the_clock(engine
 
 
 def test_a_start_that_on_move_refuses_is_made_later(engine: Engine) -> None:
-    mirrored = ff.Pipeline("mirrored")
-    refused: list[str] = []
-
-    @mirrored.step
-    def make(task: ff.TaskWork) -> str:
-        return "made"
-
-    @mirrored.on_move
-    def mirror(_connection: Any, change: ff.Change) -> None:
-        if change.verb == "start" and not refused:
-            refused.append(change.verb)
-            raise RuntimeError("the record is locked")
-
+    mirrored, refused = refusing_once(lambda change: change.verb == "start")
     task = engine.submit(mirrored, delay=HOUR)
     engine.run()
     assert refused == ["start"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.handlers.kept_files import folded
+from fanfold.engine.handlers.files.kept_files import folded
 from fanfold.engine.tasks.many_items.new_items import CHUNK_CHARACTERS, check_key
 from fanfold.errors import BadInput
 from fanfold.model.item import AddedItem, NewItem

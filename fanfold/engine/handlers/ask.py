@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import is_loaded, service
-from fanfold.engine.handlers.kept_files import folded
+from fanfold.engine.handlers.files.kept_files import folded
 from fanfold.errors import NotAsked, PauseTask, Temporary
 from fanfold.model.item import REDONE
 from fanfold.model.money.batch import LANE

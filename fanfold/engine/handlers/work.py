@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, TypeVar
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.ask import ask
 from fanfold.engine.handlers.ask_many import ask_many
-from fanfold.engine.handlers.attempt_files import bound
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
-from fanfold.engine.handlers.kept_files import folded, keep
+from fanfold.engine.handlers.files.attempt_files import bound
+from fanfold.engine.handlers.files.kept_files import folded, keep
 from fanfold.engine.handlers.stop import NoClock, Stop
 from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.handlers.subtask import Subtask, results_of, submit_subtask

@@ -5,8 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from fanfold.engine.handlers.attempt_files import bound
-from fanfold.engine.handlers.recording import FileRecord, recorder_of
+from fanfold.engine.handlers.files.attempt_files import bound
+from fanfold.engine.handlers.files.file_records import FileRecord, recorder_of
 from fanfold.errors import DatabaseProblem, Temporary
 from fanfold.model.values import serial
 from fanfold.model.values.files import File

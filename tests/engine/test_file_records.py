@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import fanfold as ff
-from fanfold.engine.handlers.recording import FileRecord, FileRecorder, recorder_of
+from fanfold.engine.handlers.files.file_records import FileRecord, FileRecorder, recorder_of
 from fanfold.store.store import Transaction
 from tests.engine.pipelines import batch
 from tests.installation import HandWorker, Installation, number_of

@@ -97,10 +97,6 @@ class Recorders:
 
 
 _recorders = Recorders()
+recorder_of = _recorders.of
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_recorders.begin_anew)
-
-
-def recorder_of(store: Store) -> FileRecorder:
-    """The recorder that the threads of a store share."""
-    return _recorders.of(store)

@@ -1,0 +1,1 @@
+"""Files that handlers keep: written first, then recorded in the database with their attempt."""
